@@ -22,20 +22,30 @@ KERNELS = Path("native/kernels")
 GENERATED = Path("generated")
 TESTS = GENERATED / "test_table.py"  # serves the tests alone
 LOOPS = GENERATED / "native"
+CODEGEN = Path("codegen")
+PROTOTYPES = Path("schema/aclnn.yaml")
 # Note [The same bits] in this file: products and sums that are written apart stay apart.
 UNCONTRACTED = (KERNELS / "block_loops.c").as_posix()
 
 
 class WithGenerated(build_py):
-    """Puts the generated modules into the package. An editable install finds them where they are."""
+    """Puts the generated modules, and the generator, into the package. An editable install finds them where they are."""
 
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
             for file in set(GENERATED.rglob("*.py")) - {TESTS}:
-                made = Path(self.build_lib, "mindtorch_v2/_generated", file.relative_to(GENERATED))
-                made.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, made)
+                self.put(file, Path("_generated", file.relative_to(GENERATED)))
+            own = {CODEGEN / "__init__.py", CODEGEN / "__main__.py"}  # the package's are in src/
+            for file in {*CODEGEN.glob("*.py"), *(CODEGEN / "templates").glob("*.j2")} - own:
+                self.put(file, file)
+            self.put(PROTOTYPES, Path("codegen/aclnn.yaml"))
+
+    def put(self, file: Path, place: Path) -> None:
+        """Copy a file to a place in the package."""
+        made = Path(self.build_lib, "mindtorch_v2", place)
+        made.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, made)
 
 
 class Build(build_ext):

@@ -19,13 +19,13 @@ import os
 import sys
 from pathlib import Path
 
-from codegen.explain import explain
-from codegen.model import Schema
-from codegen.native_kernels import check_kernels
-from codegen.products import Change, changes, write
-from codegen.report import report
-from codegen.schema import read_schema
-from codegen.skeleton import KINDS, skeleton
+from .explain import explain
+from .model import Schema
+from .native_kernels import check_kernels
+from .products import Change, changes, write
+from .report import report
+from .schema import read_schema
+from .skeleton import KINDS, skeleton
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 1
     # Late, so that the other commands, and the checks, work without the templates' engine.
-    products: dict[str, str] = importlib.import_module("codegen.emit").render(schema, options.root)
+    products: dict[str, str] = importlib.import_module(f"{__package__}.emit").render(schema, options.root)
     found = changes(options.root, products)
     if options.command == "check":
         misspelt = check_kernels(options.root, schema.ops)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.loader import Mapping, Node, Scalar, Sequence, load
-from codegen.model import Location
-from codegen.problems import Problem, did_you_mean
+from .loader import Mapping, Node, Scalar, Sequence, load
+from .model import Location
+from .problems import Problem, did_you_mean
 
 ACL = Path("acl.yaml")
 LIBRARIES = ("libascendcl.so", "libnnopbase.so")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.model import Kernel, Op, Prototype, Schema, Type
+from .model import Kernel, Op, Prototype, Schema, Type
 
 KINDS = {
     "aclTensor*": "tensor",

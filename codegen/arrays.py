@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from codegen.expressions import ExpressionError, parse_expression
-from codegen.forms import default, safe
-from codegen.model import Argument, Block, Kernel, Op
-from codegen.sources import Sources
+from .expressions import ExpressionError, parse_expression
+from .forms import default, safe
+from .model import Argument, Block, Kernel, Op
+from .sources import Sources
 
 GENERATED = "made"
 """The module, in place of one of hand-written kernels, of those that are written out."""

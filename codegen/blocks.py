@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from codegen.expressions import ExpressionError, parse_expression
-from codegen.forms import default
-from codegen.model import Block, Location, NativeFunction, Op, Schema
-from codegen.problems import did_you_mean
+from .expressions import ExpressionError, parse_expression
+from .forms import default
+from .model import Block, Location, NativeFunction, Op, Schema
+from .problems import did_you_mean
 
 LETTERS = "abcde"  # what the operands are called in C
 CONSTANTS = {"infinity": "(T)INFINITY", "nan": "(T)NAN", "largest": "(IS_DOUBLE ? (T)DBL_MAX : (T)FLT_MAX)"}

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import yaml
 
-from codegen.model import Op, Signature
-from codegen.problems import did_you_mean
-from codegen.schema import read_schema
-from codegen.signature import parse_signature
+from .model import Op, Signature
+from .problems import did_you_mean
+from .schema import read_schema
+from .signature import parse_signature
 
 ROOT = Path(__file__).resolve().parent.parent
 NATIVE = "packaged/ATen/native/native_functions.yaml"

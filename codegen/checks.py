@@ -10,13 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from codegen import arrays, blocks, words
-from codegen.aclnn import kind_of, takes
-from codegen.entries import result_number
-from codegen.model import (
+from . import arrays, blocks, words
+from .aclnn import kind_of, takes
+from .entries import result_number
+from .model import (
     DEVICES,
     LAYOUTS,
-    NAMESPACES,
     VALUES,
     VARIANTS,
     Call,
@@ -26,8 +25,8 @@ from codegen.model import (
     Op,
     Prototype,
 )
-from codegen.problems import Problem, did_you_mean
-from codegen.sources import Functions, Parameters, Sources, numpy_function, numpy_names, numpy_parameters
+from .problems import Problem, did_you_mean
+from .sources import Functions, Parameters, Sources, numpy_function, numpy_names, numpy_parameters
 
 SAMPLE_HINTS = words.names(words.HINTS)
 """What `sample` may say about an argument; anything that is no text is the value itself."""
@@ -68,7 +67,7 @@ class Context:
 def check(ops: tuple[Op, ...], aclnn: Mapping[str, Prototype], sources: Sources) -> list[Problem]:
     """Run every check over all operators."""
     _ = sources.rules, sources.formulas  # read, so that their problems are told even when no entry uses them
-    context = Context(ops, aclnn, sources, frozenset(op.name for op in ops))
+    context = Context(ops, aclnn, sources, frozenset(op.name for op in ops) | sources.known_operators())
     found = [problem for op in ops for rule in OP_CHECKS for problem in rule(op, context)]
     found += [problem for rule in SCHEMA_CHECKS for problem in rule(context)]
     return found + sources.problems
@@ -141,8 +140,9 @@ def check_aliases(op: Op, context: Context) -> Iterator[Problem]:
 
 
 def check_namespace(op: Op, context: Context) -> Iterator[Problem]:
-    if op.namespace not in NAMESPACES:
-        message = f"unknown namespace '{op.namespace}'{did_you_mean(op.namespace, NAMESPACES)}"
+    known = context.sources.namespaces()
+    if op.namespace not in known:
+        message = f"unknown namespace '{op.namespace}'{did_you_mean(op.namespace, known)}"
         yield _problem(op, "namespace", message)
 
 
@@ -565,7 +565,7 @@ def check_one_namespace(context: Context) -> Iterator[Problem]:
     first: dict[str, Op] = {}
     for op in context.ops:
         other = first.setdefault(op.name, op)
-        if other.namespace != op.namespace and op.namespace in NAMESPACES:
+        if other.namespace != op.namespace and op.namespace in context.sources.namespaces():
             message = f"namespace '{op.namespace}' differs from '{other.namespace}' of {other.full_name}"
             yield _problem(op, "namespace", message)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from codegen.model import Alias, Argument, Op, Return, Signature, Type
+from .model import Alias, Argument, Op, Return, Signature, Type
 
 UNARY = "unary"
 """`foreach: unary` is the operator of one list of tensors, in place too where the base has an in-place form."""

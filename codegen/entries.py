@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codegen import words
-from codegen.derived import UNARY, unary
-from codegen.expressions import ExpressionError, parse_call, parse_formula, tuple_length
-from codegen.loader import Mapping, Node, Scalar, Sequence
-from codegen.model import VALUES, Block, Call, Derivative, Kernel, Location, NameUse, Op, Signature, Work
-from codegen.problems import Problem, did_you_mean
-from codegen.signature import SignatureError, parse_signature
+from . import words
+from .derived import UNARY, unary
+from .expressions import ExpressionError, parse_call, parse_formula, tuple_length
+from .loader import Mapping, Node, Scalar, Sequence
+from .model import VALUES, Block, Call, Derivative, Kernel, Location, NameUse, Op, Signature, Work
+from .problems import Problem, did_you_mean
+from .signature import SignatureError, parse_signature
 
 FIELDS = words.names(words.FIELDS)
 _GRADIENT_NAMES = ("grad", "grads", "given", "needs")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from codegen.arrays import GENERATED as GENERATED_KERNELS
-from codegen.model import NAMESPACES, Derivative, Kernel, Op, Schema
-from codegen.problems import did_you_mean
-from codegen.products import GENERATED
+from .arrays import GENERATED as GENERATED_KERNELS
+from .model import NAMESPACES, Derivative, Kernel, Op, Schema
+from .problems import did_you_mean
+from .products import GENERATED
 
 
 def explain(schema: Schema, name: str, root: Path) -> tuple[str, bool]:

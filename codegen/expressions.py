@@ -9,8 +9,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from codegen.loader import Scalar
-from codegen.model import SAVED_ATTRIBUTES, Call, Expression, NameUse
+from .loader import Scalar
+from .model import SAVED_ATTRIBUTES, Call, Expression, NameUse
 
 
 class ExpressionError(ValueError):

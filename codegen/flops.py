@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codegen.checks import BUILTINS
-from codegen.model import Op, Work
-from codegen.problems import Problem, did_you_mean
-from codegen.sources import Parameters, Sources
+from .checks import BUILTINS
+from .model import Op, Work
+from .problems import Problem, did_you_mean
+from .sources import Parameters, Sources
 
 RESULT = "out"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import keyword
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from codegen import words
-from codegen.model import Argument, Op, Schema
+from . import words
+from .model import Argument, Op, Schema
 
 SPELLED = ("dim", "keepdim")
 
@@ -69,6 +69,7 @@ class Row:
     op: Op
     blocks: tuple[Any, ...] = ()
     """Its loops, as `codegen.blocks` has them."""
+    schema: Schema = field(default_factory=lambda: Schema(()))
 
     @property
     def params(self) -> list[str]:
@@ -152,7 +153,7 @@ class Row:
             kernels = ", ".join(f'"{device}": {self.call or kernel}' for device, kernel in self.kernels)
             found.append(f"kernels={{{kernels}}}")
         if op.composite is not None:
-            found.append(f'composite="{op.composite}"')
+            found.append(f'composite="{self._composite(op.composite)}"')
         if op.sparse:
             sparse = ", ".join(f'"{kernel.device}": "{kernel.target}"' for kernel in op.sparse)
             found.append(f"sparse={{{sparse}}}")
@@ -162,6 +163,11 @@ class Row:
             found.append(f"missing={op.missing!r}")
         return found
 
+    def _composite(self, target: str) -> str:
+        """`module.function` of the library's composites; with a colon, and the whole name, of a package's own."""
+        module, _, function = target.rpartition(".")
+        return f"{self.schema.package}.{module}:{function}" if module in self.schema.own else target
+
     def facts(self, family: str) -> list[str]:
         """Keywords that say what else is known of it."""
         op = self.op
@@ -169,7 +175,8 @@ class Row:
         found += ["is_inplace=True"] * op.is_inplace + ["is_view=True"] * op.is_view
         found += [f"tags={op.tags}"] * bool(op.tags) + [f"out={op.out}"] * bool(op.out)
         found += [f"returns={self.returns}"] * (self.returns != ("",)) + [f"variants={op.variants}"]
-        found += [f'derivatives="{family}"'] * bool(op.derivatives) + ["saves_self=True"] * self.saves_self
+        place = f"{self.schema.product}.autograd.{family}" if self.schema.package else family
+        found += [f'derivatives="{place}"'] * bool(op.derivatives) + ["saves_self=True"] * self.saves_self
         return found + [f"block=({', '.join(map(_block, self.blocks))},)"] * bool(self.blocks)
 
     @property
@@ -398,7 +405,7 @@ def module(own: list[Function], family: str, schema: Schema) -> dict[str, Any]:
         "functions": own,
         "family": family,
         "tables": {k: sorted(v) for k, v in sorted(tables.items())},
-        "kernel_modules": _kernel_modules(own),
+        "kernel_modules": [(schema.home(name, "_backends.cpu.ops"), name) for name in _kernel_modules(own)],
         "symbols": symbols(texts),
     }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from codegen import words
-from codegen.model import DEVICES, LAYOUTS, VALUES
-from codegen.words import Word
+from . import words
+from .model import DEVICES, LAYOUTS, VALUES
+from .words import Word
 
 _LISTS = {
     "variants": words.VARIANTS,

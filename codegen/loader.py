@@ -12,8 +12,8 @@ from pathlib import Path
 
 import yaml
 
-from codegen.model import Location
-from codegen.problems import Problem
+from .model import Location
+from .problems import Problem
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen import words
-from codegen.checks import BUILTINS
-from codegen.model import SAVED_ATTRIBUTES, Schema
+from . import words
+from .checks import BUILTINS
+from .model import SAVED_ATTRIBUTES, Schema
 
 PATH = "schema/README.md"
 RULES = "docs/rules.md"

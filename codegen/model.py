@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from codegen import words
+from . import words
 
 VARIANTS = words.names(words.VARIANTS)
 NAMESPACES = words.names(words.NAMESPACES)
@@ -551,6 +551,19 @@ class Schema:
     """Public names of `_backends/npu/arguments.py`, which bindings to aclnn functions use."""
     rules: Mapping[str, Any] = field(default_factory=dict)
     """Rules by name, as `codegen.rules` reads them."""
+
+    package: str = ""
+    """The package whose schema this is, where it is not the library's: see `codegen.outside`."""
+    product: str = "mindtorch_v2._generated"
+    """The package of the generated modules."""
+    own: frozenset[str] = frozenset()
+    """The package's modules of kernels, rules and composites, and `formulas.NAME` of its formulas."""
+    library: frozenset[str] = frozenset()
+    """Names of the library's operators, for a package's formulas."""
+
+    def home(self, module: str, default: str) -> str:
+        """Where a module is imported from: the package, or a place in the library."""
+        return self.package if module in self.own else f"mindtorch_v2.{default}"
 
     @cached_property
     def families(self) -> dict[str, tuple[Op, ...]]:

@@ -10,9 +10,9 @@ import ast
 import re
 from pathlib import Path
 
-from codegen.model import Location, Op
-from codegen.problems import Problem, did_you_mean
-from codegen.sources import CPU_OPS, RANDOM
+from .model import Location, Op
+from .problems import Problem, did_you_mean
+from .sources import CPU_OPS, RANDOM
 
 NATIVE = Path("native")
 MODULE = NATIVE / "runtime/module.c"

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from codegen.model import Location
+from .model import Location
 
 
 @dataclass(frozen=True, order=True)

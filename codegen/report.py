@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.model import DEVICES, VARIANTS, Op, Schema
+from .model import DEVICES, VARIANTS, Op, Schema
 
 
 def report(schema: Schema) -> str:

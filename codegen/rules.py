@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.entries import read_work
-from codegen.loader import Scalar
-from codegen.model import Location, Work
-from codegen.problems import Problem, did_you_mean
+from .entries import read_work
+from .loader import Scalar
+from .model import Location, Work
+from .problems import Problem, did_you_mean
 
 MARK = "rule"
 BATCH = r"\w+(\(\d+\))?"
@@ -53,10 +53,10 @@ class Rule:
         return f"{self.name}({ast.unparse(plain)})"
 
 
-def read_rules(root: Path, folder: Path, problems: list[Problem]) -> dict[str, Rule]:
+def read_rules(root: Path, folder: Path, problems: list[Problem], files: str = "*.py") -> dict[str, Rule]:
     """All rules by name, a module after the other. Modules that are no Python are left out; the checks of sources tell of them."""
     found: dict[str, Rule] = {}
-    for file in sorted((root / folder).glob("*.py")):
+    for file in sorted((root / folder).glob(files)):
         try:
             tree = ast.parse(file.read_text(encoding="utf-8"))
         except SyntaxError:

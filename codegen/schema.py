@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from codegen.acl import ACL, read_acl
-from codegen.arrays import with_kernels
-from codegen.checks import check
-from codegen.derived import with_derived
-from codegen.entries import read_entries
-from codegen.flops import check_entries, check_rules, formulas
-from codegen.loader import Mapping, Node, Scalar, Sequence, load
-from codegen.model import Op, Parameter, Prototype, Schema
-from codegen.problems import Problem, did_you_mean
-from codegen.sources import Sources
+from .acl import ACL, read_acl
+from .arrays import with_kernels
+from .checks import check
+from .derived import with_derived
+from .entries import read_entries
+from .flops import check_entries, check_rules, formulas
+from .loader import Mapping, Node, Scalar, Sequence, load
+from .model import Op, Parameter, Prototype, Schema
+from .problems import Problem, did_you_mean
+from .sources import Sources
 
 OPS = Path("schema/ops")
 ACLNN = Path("schema/aclnn.yaml")
@@ -23,27 +24,40 @@ DIRECTIONS = ("in", "out", "inout")
 
 def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
     """The schema of a source tree and what is wrong with it, sorted by place. Only a schema without problems is to be used."""
+    schema, problems = read(root, root / OPS, root / ACLNN, Sources(root))
+    if (root / "schema" / ACL).exists():
+        problems = [*problems, *read_acl(root / "schema")[1]]
+    return schema, sorted(set(problems))
+
+
+def read(
+    root: Path,
+    folder: Path,
+    prototypes: Path,
+    runtime: Sources,
+    adopted: Callable[[Op, list[Problem]], Op] | None = None,
+) -> tuple[Schema, list[Problem]]:
+    """The schema of the families in a folder, with aclnn prototypes of a file. adopted: what each operator becomes once it is read."""
     problems: list[Problem] = []
     ops: list[Op] = []
     sources: list[str] = []
-    for path in sorted((root / OPS).glob("*.yaml")):
+    for path in sorted(folder.glob("*.yaml")):
         file = path.relative_to(root).as_posix()
         tree, found = load(path, file)
         problems += found
         ops += read_entries(tree, file, problems)
         sources.append(file)
     aclnn: dict[str, Prototype] = {}
-    if (root / ACLNN).exists():
-        tree, found = load(root / ACLNN, ACLNN.as_posix())
+    if prototypes.exists():
+        tree, found = load(prototypes, ACLNN.as_posix())
         problems += found
         aclnn = _prototypes(tree, problems)
         sources.append(ACLNN.as_posix())
-    runtime = Sources(root)
+    if adopted is not None:
+        ops = [adopted(op, problems) for op in ops]
     ops = list(with_derived(with_kernels([_as_ruled(op, runtime) for op in ops], runtime)))
     problems += check(tuple(ops), aclnn, runtime)
     problems += [*check_rules(runtime), *check_entries(tuple(ops), runtime)]
-    if (root / "schema" / ACL).exists():
-        problems += read_acl(root / "schema")[1]
     schema = Schema(
         tuple(ops),
         aclnn,
@@ -55,8 +69,9 @@ def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
         runtime.elements,
         tuple(sorted(runtime.npu_arguments)),
         runtime.rule_table,
+        library=runtime.known_operators(),
     )
-    return schema, sorted(set(problems))
+    return schema, problems
 
 
 def _as_ruled(op: Op, runtime: Sources) -> Op:

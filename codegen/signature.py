@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 
-from codegen.model import Alias, Argument, Return, Signature, Type
+from .model import Alias, Argument, Return, Signature, Type
 
 BASE_TYPES = (
     "Tensor",

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from codegen.model import Location, NativeFunction
-from codegen.problems import Problem
-from codegen.rules import Rule, read_rules
+from .model import NAMESPACES, Location, NativeFunction
+from .problems import Problem
+from .rules import Rule, read_rules
 
 PACKAGE = Path("src/mindtorch_v2")
 RULES = PACKAGE / "_rules"
@@ -94,6 +94,18 @@ class Sources:
         self.problems: list[Problem] = []
         self._modules: dict[Path, Functions | None] = {}
 
+    def at(self, path: Path) -> Path:
+        """Where a path of the source tree is."""
+        return self.root / path
+
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that operators may be in."""
+        return NAMESPACES
+
+    def known_operators(self) -> frozenset[str]:
+        """Operators that formulas may call and that are not in the schema itself."""
+        return frozenset()
+
     @cached_property
     def rules(self) -> Functions:
         return {name: Parameters.of(rule.arguments) for name, rule in self.rule_table.items()}
@@ -104,7 +116,7 @@ class Sources:
 
     def unmarked_rule(self, name: str) -> str | None:
         """The module of rules that has a function of that name, which is no rule."""
-        files = sorted((self.root / RULES).glob("*.py"))
+        files = sorted(self.at(RULES).glob("*.py"))
         return next((file.stem for file in files if name in (self._module(RULES / file.stem) or {})), None)
 
     @cached_property
@@ -136,7 +148,7 @@ class Sources:
         found = {}
         slow: set[str] = set()
         for header in NATIVE_HEADERS:
-            file = self.root / NATIVE / header
+            file = self.at(NATIVE / header)
             text = file.read_text(encoding="utf-8") if file.exists() else ""
             functions = r"^INLINED \w+ NAME\((\w+)\)\(([^()]*(?:\(\w+\)[^()]*)*)\)$\n(.*?)^}$"
             for name, parameters, body in re.findall(functions, text, re.M | re.S):
@@ -163,7 +175,7 @@ class Sources:
     @cached_property
     def elements(self) -> dict[str, str]:
         """Functions of one element that numpy computes, by the names that they have in C: `numpy.exp`, or `elements.gelu` of the CPU's kernels."""
-        file = self.root / CPU_OPS / "elements.py"
+        file = self.at(CPU_OPS / "elements.py")
         found = {}
         for node in ast.parse(file.read_text(encoding="utf-8")).body if file.exists() else ():
             if isinstance(node, ast.FunctionDef):
@@ -200,15 +212,15 @@ class Sources:
         return self._module_names(COMPOSITE)
 
     def _module_names(self, folder: Path) -> tuple[str, ...]:
-        files = (self.root / folder).rglob("*.py")
-        names = (file.relative_to(self.root / folder).with_suffix("").as_posix().replace("/", ".") for file in files)
+        files = self.at(folder).rglob("*.py")
+        names = (file.relative_to(self.at(folder)).with_suffix("").as_posix().replace("/", ".") for file in files)
         return tuple(sorted(name for name in names if not name.endswith("__init__")))
 
     def _public(self, path: Path) -> Functions:
         """Public names of a module or package; a package without an `__init__` offers what all its modules do."""
-        if (self.root / path).is_dir() and not (self.root / path / "__init__.py").exists():
+        if self.at(path).is_dir() and not self.at(path / "__init__.py").exists():
             found: Functions = {}
-            for file in sorted((self.root / path).glob("[!_]*.py")):
+            for file in sorted(self.at(path).glob("[!_]*.py")):
                 found.update(self._module(path / file.stem) or {})
         else:
             found = self._module(path) or {}
@@ -224,14 +236,14 @@ class Sources:
     def _read(self, path: Path) -> Functions | None:
         file = path.with_suffix(".py") if path.suffix == "" else path
         package = path
-        if not (self.root / file).is_file():
+        if not self.at(file).is_file():
             file = path / "__init__.py"
         else:
             package = path.parent
-        if not (self.root / file).is_file():
+        if not self.at(file).is_file():
             return None
         try:
-            tree = ast.parse((self.root / file).read_text(encoding="utf-8"))
+            tree = ast.parse(self.at(file).read_text(encoding="utf-8"))
         except SyntaxError as error:
             place = Location(file.as_posix(), error.lineno or 1, error.offset or 1)
             self.problems.append(Problem(place, "", f"not valid Python: {error.msg}"))

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from codegen.forms import Function, OperatorRow, safe
-from codegen.model import Argument, Op, Return, Type
+from .forms import Function, OperatorRow, safe
+from .model import Argument, Op, Return, Type
 
 # Functions of the schema have the names of some types (complex, range), so that the stubs name all of them with an underscore.
 _TYPES = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from codegen.forms import safe
-from codegen.model import Argument, Derivative, Op, Schema
+from .forms import safe
+from .model import Argument, Derivative, Op, Schema
 
 
 def _local(name: str) -> str:
@@ -268,12 +268,23 @@ def module(ops: list[Op], schema: Schema) -> dict[str, Any]:
     formulas = sorted(functions & set(schema.formulas))
     known = set(schema.functions)
     operators = sorted(name for name in functions - set(formulas) if name in known)
+    outer = sorted(name for name in functions - set(formulas) - known if name in schema.library)
     unknown = [
-        name for name in functions if name not in formulas and name not in operators and not hasattr(builtins, name)
+        name for name in functions if name not in (*formulas, *operators, *outer) and not hasattr(builtins, name)
     ]
     if unknown:
         raise ValueError(f"formulas use unknown functions: {unknown}")
-    return {"tapes": _named(tapes), "formulas": formulas, "operators": operators}
+    mine = [name for name in formulas if f"formulas.{name}" in schema.own]
+    sources = [
+        ("mindtorch_v2._autograd.formulas", [name for name in formulas if name not in mine]),
+        (f"{schema.package}.formulas", mine),
+    ]
+    made = [("mindtorch_v2._generated.functions", outer), (f"{schema.product}.functions", operators)]
+    return {
+        "tapes": _named(tapes),
+        "formulas": [(home, names) for home, names in sources if names],
+        "operators": [(home, names) for home, names in made if names],
+    }
 
 
 def _named(tapes: list[Tape]) -> list[tuple[Tape, str, str]]:

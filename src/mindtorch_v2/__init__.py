@@ -34,6 +34,7 @@ _PLACES.update(
     operators=f"{__name__}._generated.tables:operators",
     overloads=f"{__name__}._generated.overloads",
     reader=f"{__name__}.ops:reader",
+    package_tables=f"{__name__}._packages:take",
     parameter=f"{__name__}.nn.parameter:Parameter",
     pickled_storage=f"{__name__}.storage:_reduced",
     pin_array=f"{__name__}._backends.npu.pinned:pin_array",

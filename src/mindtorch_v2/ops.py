@@ -10,6 +10,7 @@ form with buffers of what has none here copies into them. An overload that nothi
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -386,10 +387,36 @@ _MODULES = frozenset(("torch", "nn", "linalg", "special", "fft"))
 
 
 def serves(namespace: str) -> bool:
-    """Whether the schema has the operators of a library, with derivatives and shapes: `torchvision`."""
+    """Whether a schema has the operators of a library, with derivatives and shapes: `torchvision`, and packages of operators."""
     from ._generated.functions import NAMESPACES
 
-    return namespace in NAMESPACES and namespace not in _MODULES
+    return namespace in NAMESPACES and namespace not in _MODULES or _package(namespace) is not None
+
+
+_packages: dict[str, dict[str, list[Operator]]] = {}
+"""Operators by name of each package of operators that was found, by namespace; see Note [Packages of operators] in codegen/outside.py."""
+
+
+@functools.cache
+def _entry_points() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group="mindtorch_v2.operators")}
+
+
+def _package(namespace: str) -> dict[str, list[Operator]] | None:
+    """The operators of an installed package by their names, None where no package has the namespace."""
+    if namespace not in _packages and namespace in _entry_points():
+        _adopt(_entry_points()[namespace].load())
+    return _packages.get(namespace)
+
+
+def _adopt(generated: ModuleType) -> None:
+    """Take the operators of a package, and what they do under `vmap`, cost, and have on an NPU, to the library's own."""
+    found = _packages.setdefault(generated.NAMESPACE, {})
+    for op in generated.table("tables").operators():
+        found.setdefault(op.name, []).append(op)
+    above("package_tables")(generated, found)
 
 
 def _cuda_version() -> int:
@@ -402,11 +429,22 @@ def _of_library(namespace: str, name: str) -> Any:
         return None
     if name == "_cuda_version":
         return _cuda_version
-    operators = _by_name().get(f"{namespace}_{name}", [])
+    package = _package(namespace)
+    found = _by_name() if package is None else package
+    operators = found.get(f"{namespace}_{name}", [])
+    form = "function"
+    if not operators and name.endswith("_"):
+        operators, form = (
+            [op for op in found.get(f"{namespace}_{name[:-1]}", []) if "inplace" in op.variants],
+            "inplace",
+        )
     rows = {}
     for op in operators:
         overload = op.overload or "default"
-        rows[overload] = (_own_schema(op, f"{namespace}::{name}", overload, "function"), [])
+        rows[overload] = (_own_schema(op, f"{namespace}::{name}", overload, form), [])
+        if "out" in op.variants and form == "function":
+            overload = f"{op.overload}_out" if op.overload else "out"
+            rows[overload] = (_own_schema(op, f"{namespace}::{name}", overload, "out"), [])
     return OpOverloadPacket(name, rows, tuple(operators), namespace) if operators else None
 
 
@@ -451,6 +489,12 @@ class _Ops(ModuleType):
         made = _Namespace(name)
         setattr(self, name, made)
         return made
+
+    def import_module(self, module: str) -> None:
+        """Import a module that defines operators; one that `mindtorch_v2.codegen` wrote has its operators served from then on."""
+        imported = importlib.import_module(module)
+        if hasattr(imported, "NAMESPACE") and imported.NAMESPACE not in _packages:
+            _adopt(imported)
 
     def load_library(self, path: str) -> None:
         """Nothing where the schema has the library's operators (`torchvision/_C.so`, `torchvision/image.so`). OSError for other shared libraries."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -232,8 +233,12 @@ class Operator:
         """The Python function behind a composite operator, imported at the first call."""
         function = self._composite_function
         if function is None:
-            module, _, name = self.composite.rpartition(".")
-            function = getattr(module_above("composites", module), name)
+            if ":" in self.composite:  # of a package of its own
+                module, _, name = self.composite.partition(":")
+                function = getattr(importlib.import_module(module), name)
+            else:
+                module, _, name = self.composite.rpartition(".")
+                function = getattr(module_above("composites", module), name)
             if self.sparse is not None and with_sparse is not None:
                 function = with_sparse(self, function)
             if len(self.returns) > 1 and with_names is not None:
@@ -248,7 +253,10 @@ def _recorder(op: Operator, family: str) -> Callable:
     """A record function that imports the family's derivatives, which put the real one in its place, and calls it."""
 
     def record(*args: Any) -> Any:
-        module_above("derivatives", family)
+        if "." in family:  # of a package of its own
+            importlib.import_module(family)
+        else:
+            module_above("derivatives", family)
         return op.record(*args)
 
     return record

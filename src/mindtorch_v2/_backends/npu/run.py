@@ -106,7 +106,8 @@ def _execute(op: Operator, specs: list, args: tuple, results: Results) -> None:
     family = FAMILIES.get(op.full_name)
     if family is None:
         raise no_kernel(op, results.where)
-    module = importlib.import_module(f"mindtorch_v2._generated.npu.{family}")
+    # A family with a dot is one of a package of its own.
+    module = importlib.import_module(family if "." in family else f"mindtorch_v2._generated.npu.{family}")
     function = module.FUNCTIONS.get(op.full_name)
     if function is not None:
         compute = _compute(specs)
