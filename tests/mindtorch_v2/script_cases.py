@@ -181,6 +181,24 @@ class Texts(nn.Module):
         )
 
 
+@case(("привет é", "é"), ("ab", "b"))
+class Bytes(nn.Module):
+    def forward(self, s: str, t: str):
+        parts = "".join([s[i : i + 1] for i in range(4)])
+        counts = len(s), s.find(t), s.rfind(t), s.count(t), ord(s[0]), t in s
+        return (
+            parts,
+            counts,
+            s.upper(),
+            s.title(),
+            s.center(19, "*"),
+            s.split(" "),
+            s.isalpha(),
+            s[0:1] + s[1:2],
+            s.strip("п"),
+        )
+
+
 @case((7, 3, 2.5, -1.5))
 class Numbers(nn.Module):
     def forward(self, a: int, b: int, x: float, y: float):

@@ -334,6 +334,13 @@ class TestTrace:
         save(traced, buffer)
         check(load(io.BytesIO(buffer.getvalue()))(x, (x,)), 4 * x)
 
+    def test_containers(self):
+        net, x = (
+            nn.Sequential(nn.Conv1d(1, 2, 3, padding="same"), nn.BatchNorm1d(2), nn.Softmax(-1)).eval(),
+            torch.ones(1, 1, 5),
+        )
+        check(load(io.BytesIO(trace(net, x).save_to_buffer()))(x), net(x))
+
     def test_recurrent(self):
         lstm, x = nn.LSTM(3, 4, 2), torch.randn(5, 1, 3)
         check(load(io.BytesIO(trace(lstm, x).save_to_buffer()))(x), lstm(x))

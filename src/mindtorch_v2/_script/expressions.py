@@ -12,6 +12,7 @@ from .errors import ScriptError, at
 from .kinds import dotted, holds, kind_of
 from .objects import Instance, Member, Named
 from .source import literal, name_of
+from .texts import part
 
 if TYPE_CHECKING:
     from .library import Library
@@ -133,7 +134,7 @@ class Expressions:
             kind = held.__class__
             if kind is not list and kind is not dict and not isinstance(held, (tuple, str)):
                 raise TypeError(f"a {type(held).__name__} has no elements")
-            return held[index(frame)]
+            return part(held, index(frame)) if isinstance(held, str) else held[index(frame)]
 
         return load
 

@@ -152,9 +152,6 @@ class ScriptModule(nn.Module):
 
     inlined_graph = graph
 
-    def _script_methods(self) -> Iterator[str]:
-        return iter(self._script_class.methods)
-
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None, **_ignored: Any) -> None:
         """Write the module, as it is now, to a path or a file; see `torch.jit.save`."""
         above("script_writer")(self, f, _extra_files)
@@ -190,12 +187,11 @@ class ScriptModule(nn.Module):
     def extra_repr(self) -> str:
         return f"original_name={self.original_name}" if "_script_class" in self.__dict__ else ""
 
-    def _len(self) -> int:
-        method = self._script_class.methods.get("__len__")
-        return len(self._modules) if method is None else method.call(self, (), {})
-
     def __len__(self) -> int:
-        return self._len()
+        method = self._script_class.methods.get("__len__")
+        if method is None:
+            raise TypeError(f"object of type '{self.original_name}' has no len()")
+        return method.call(self, (), {})
 
     def __bool__(self) -> bool:
         return True

@@ -18,7 +18,7 @@ from .._autograd import modes
 from .._device import device
 from .._random.generator import Generator, default_generator
 from .._tensor import Tensor
-from .texts import STRINGS, format_, percent_format, text_of
+from .texts import STRINGS, format_, joined, part, percent_format, raw, text_of
 
 _LONGEST = 1 << 31  # elements that `[x] * n` may make
 
@@ -44,6 +44,8 @@ def _arithmetic(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
 
 
 def _add(a: Any, b: Any) -> Any:
+    if isinstance(a, str):
+        return joined(a, b)
     return a + b if type(a) is not int else wrapped(a + b)
 
 
@@ -147,12 +149,14 @@ def _integer(value: Any, base: int = 10) -> int:
 
 
 def _contains(held: Any, value: Any) -> bool:
-    return value in held if isinstance(held, (dict, str)) else any(same(one, value) for one in held)
+    if isinstance(held, str):
+        return raw(value) in raw(held)
+    return value in held if isinstance(held, dict) else any(same(one, value) for one in held)
 
 
 def _index(held: Any, value: Any, *rest: Any) -> int:
     if isinstance(held, str):
-        return held.index(value, *rest)
+        return STRINGS["index"](held, value, *rest)
     for place, one in enumerate(held):
         if same(one, value):
             return place
@@ -164,19 +168,26 @@ def _remove(held: list, value: Any) -> None:
 
 
 def _count(held: Any, value: Any, *rest: Any) -> int:
-    return held.count(value, *rest) if isinstance(held, str) else sum(same(one, value) for one in held)
+    if isinstance(held, str):
+        return STRINGS["count"](held, value, *rest)
+    return sum(same(one, value) for one in held)
 
 
 def _slice(held: Any, start: Any = None, stop: Any = None, step: int = 1) -> Any:
     if not isinstance(held, (list, str, tuple)):
         raise TypeError(f"a {type(held).__name__} cannot be sliced")
-    return held[slice(start, stop, step)]
+    chosen = slice(start, stop, step)
+    return part(held, chosen) if isinstance(held, str) else held[chosen]
+
+
+def _len(held: Any) -> int:
+    return len(held if not isinstance(held, str) or held.isascii() else raw(held))
 
 
 def _item(held: Any, index: Any) -> Any:
     if isinstance(held, dict) and index not in held:
         raise KeyError(text_of(index))
-    return held[index]
+    return part(held, index) if isinstance(held, str) else held[index]
 
 
 def _set_item(held: Any, index: Any, value: Any) -> Any:
@@ -296,7 +307,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "_set_item": _set_item,
     "select": _item,
     "slice": _slice,
-    "len": len,
+    "len": _len,
     "append": lambda held, value: _extend_by(held, [value]),
     "extend": lambda held, more: held.extend(more),
     "insert": lambda held, place, value: held.insert(place, value),
@@ -309,7 +320,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "pop": _pop,
     "index": _index,
     "count": _count,
-    "list": list,
+    "list": lambda held: [part(held, n) for n in range(_len(held))] if isinstance(held, str) else list(held),
     "dict": _dict,
     "sum": sum,
     "any": any,
@@ -340,7 +351,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "hex": hex,
     "oct": oct,
     "bin": bin,
-    "ord": ord,
+    "ord": lambda text: ord(text) if text.isascii() else raw(text)[0],
     "chr": chr,
     "format": format_,
     "percentFormat": percent_format,

@@ -132,6 +132,19 @@ def _interpolate(
     )
 
 
+def _convolution_mode(
+    input: Tensor, weight: Tensor, bias: Any, stride: list, padding: str, dilation: list, groups: int
+) -> Tensor:
+    conv = (nn.functional.conv1d, nn.functional.conv2d, nn.functional.conv3d)[weight.dim() - 3]
+    return conv(input, weight, bias, stride, padding, dilation, groups)
+
+
+def _pad_sequence(
+    sequences: list, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    return nn.utils.rnn.pad_sequence(sequences, batch_first, padding_value, padding_side)
+
+
 def _pack(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple:
     packed = nn.utils.rnn.pack_padded_sequence(input, lengths, batch_first)
     return packed.data, packed.batch_sizes
@@ -181,6 +194,10 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "grad": _grad,
     "requires_grad_": lambda self, requires_grad=True: self.requires_grad_(requires_grad),
     "batch_norm": _batch_norm,
+    "_convolution_mode": _convolution_mode,
+    "pad_sequence": _pad_sequence,
+    "lift_fresh_copy": lambda self: self.clone(),
+    "_reshape_alias": lambda self, size, stride: self.as_strided(size, stride),
     "__interpolate": _interpolate,
     "__upsample": _interpolate,
     "__upsample_bilinear": functools.partial(_interpolate, mode="bilinear", align_corners=True),
@@ -200,7 +217,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
 }
 
 
-ANYWAY = frozenset(("tensor", "as_tensor", "grad", "backward", "full", "linspace", "logspace"))
+ANYWAY = frozenset(("tensor", "as_tensor", "pad_sequence", "grad", "backward", "full", "linspace", "logspace"))
 """Those of SPECIAL and FORMER whose first argument need not be a tensor."""
 
 

@@ -135,19 +135,57 @@ def _formatted(kind: str, value: Any) -> str:
 
 
 _METHODS = (
-    "capitalize center endswith expandtabs find isalnum isalpha isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper "
-    "join ljust lower lstrip partition replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill"
+    "capitalize center count endswith expandtabs find index isalnum isalpha isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join ljust "
+    "lower lstrip partition replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill"
 ).split()
 
 
+def raw(value: Any) -> Any:
+    """A string, or those of a list, as bytes: see Note [Bytes]."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    return list(map(raw, value)) if isinstance(value, list) else value
+
+
+def cooked(value: Any) -> Any:
+    """Bytes, or those of a list or tuple, as strings."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return type(value)(map(cooked, value)) if isinstance(value, (list, tuple)) else value
+
+
+def joined(a: str, b: str) -> str:
+    """Two strings one behind the other, whose parts of letters become letters."""
+    made = a + b
+    return made if made.isascii() else cooked(raw(made))
+
+
+def part(text: str, index: Any) -> str:
+    """One element of a string by its number, or those of a slice."""
+    if text.isascii():
+        return text[index]
+    found = raw(text)[index]
+    return cooked(bytes([found]) if isinstance(found, int) else found)
+
+
+def _plain(value: Any) -> bool:
+    return value.isascii() if isinstance(value, str) else not isinstance(value, list) or all(map(_plain, value))
+
+
 def _method(name: str) -> Callable[..., Any]:
-    found = getattr(str, name)
+    """Note [Bytes]: a string in TorchScript is bytes of UTF-8. Lengths, numbers of elements and slices count bytes, so that a slice may end inside a letter, and only ASCII has
+    cases and kinds. Here strings stay Python's, with surrogates for parts of letters; those beyond ASCII go through bytes, whose methods do just that."""
+    found, bytewise = getattr(str, name), getattr(bytes, name, None)
 
     @functools.wraps(found)
     def method(text: Any, *args: Any) -> Any:
         if not isinstance(text, str):
             raise TypeError(f"{name} is an operator on strings, but got {type(text).__name__}")
-        return found(text, *args)
+        if text.isascii() and all(map(_plain, args)):
+            return found(text, *args)
+        if bytewise is None:  # a kind of letters
+            return False
+        return cooked(bytewise(raw(text), *map(raw, args)))
 
     return method
 

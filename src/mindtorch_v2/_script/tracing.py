@@ -146,6 +146,7 @@ class _Tracer:
         self._name = name if name.isidentifier() else "traced"
         self._lines: list[str] = []
         self._names: dict[int, str] = {}
+        self._state: dict[int, list[str]] = {}  # of parameters and buffers: the names on the way from the module
         self._kept: list[Any] = []  # ids are those of living objects
         self._constants: list[Tensor] = []
         self._classes: dict[int, str] = {}
@@ -182,16 +183,10 @@ class _Tracer:
         return f"_{len(self._kept)}"
 
     def _own_state(self) -> None:
-        if self._module is None:
-            return
-        for owner, module in self._module.named_modules():
-            path = "self" + "".join(
-                f".{part}" if part.isidentifier() else f"[{part}]" for part in owner.split(".") if part
-            )
+        for owner, module in () if self._module is None else self._module.named_modules():
             for name, tensor in (*module._parameters.items(), *module._buffers.items()):
-                if tensor is not None and id(tensor) not in self._names:
-                    self._keep(tensor, f"{path}.{name}")
-        self._paths = dict(self._names)
+                if tensor is not None:
+                    self._state.setdefault(id(tensor), [*filter(None, owner.split(".")), name])
 
     def _argument(self, name: str, value: Any, signature: list[str]) -> None:
         signature.append(f"{name}: {self._taken(name, value)}")
@@ -275,25 +270,22 @@ class _Tracer:
     def _tensor(self, value: Tensor) -> str:
         name = self._names.get(id(value))
         if name is None:
-            name = f"CONSTANTS.c{len(self._constants)}"
-            self._constants.append(value.detach().clone())
+            path = self._state.get(id(value))
+            if path is None:
+                name = f"CONSTANTS.c{len(self._constants)}"
+                self._constants.append(value.detach().clone())
+            else:
+                name = self._loaded(path)
             self._keep(value, name)
-        elif name.startswith("self."):
-            name = self._loaded(name)
-            self._names[id(value)] = name
         return name
 
-    def _loaded(self, path: str) -> str:
+    def _loaded(self, path: list[str]) -> str:
         """A variable with the tensor of a path below self, a line for each step."""
-        parts = path.replace("[", ".[").split(".")[1:]
         owner = "self"
-        for part in parts:
+        for part in path:
             name = f"_{len(self._kept)}_{len(self._lines)}"
-            self._lines.append(
-                f"    {name} = getattr({owner}, {self._literal(part.strip('[]'))})"
-                if part[0] == "["
-                else f"    {name} = {owner}.{part}"
-            )
+            step = f"{owner}.{part}" if part.isidentifier() else f"getattr({owner}, {self._literal(part)})"
+            self._lines.append(f"    {name} = {step}")
             owner = name
         return owner
 
