@@ -212,6 +212,17 @@ def test_operators_of_old_files():
     check(method("return torch.full(x, 2)", version="4\n")([2]), torch.tensor([2.0, 2.0]))
 
 
+def test_operators_that_traces_name():
+    x = torch.ones(1, 1, 3)
+    check(
+        method('return torch._convolution_mode(x, x, None, [1], "same", [1], 1)')(x), torch.tensor([[[2.0, 3.0, 2.0]]])
+    )
+    padded = method("return torch.pad_sequence([x, torch.slice(x, 0, 0, 1)], True, 0.5)")(torch.ones(2))
+    check(padded, torch.tensor([[1.0, 1.0], [1.0, 0.5]]))
+    check(method("return torch.lift_fresh_copy(x)")(x), x)
+    check(method("return torch.add(ops.prim.NumToTensor(torch.size(x, 2)), 1)")(x), torch.tensor(4))
+
+
 def test_hooks_and_keywords():
     code = """class M(Module):
   __forward_pre_hooks__ = ["before", ]
@@ -288,6 +299,12 @@ def test_other_archives():
     buffer.seek(0)
     with pytest.raises(RuntimeError, match="the file is no TorchScript"):
         load(buffer)
+    for record, text in (
+        ("model.json", "PyTorch 1.3 or older"),
+        (".data/extern_modules", "an archive of torch.package"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            load(archive({record: ""}))
     with pytest.raises(RuntimeError, match="nothing is scripted|there is no TorchScript compiler"):
         save(nn.Linear(2, 2), io.BytesIO())
 

@@ -51,12 +51,14 @@ def load(
 
 def _loaded(records: RecordReader, map_location: Any, extra_files: dict[str, Any] | None) -> ScriptModule:
     if "constants.pkl" not in records or "data.pkl" not in records:
-        kind = (
-            "an archive of torch.package"
-            if any(".data/" in n and "ts_code" in n for n in records.names())
-            else "no TorchScript"
-        )
-        raise RuntimeError(f"the file is {kind}: it has no record constants.pkl")
+        names = records.names()
+        if "model.json" in names:
+            kind = "TorchScript of PyTorch 1.3 or older, which is not supported"
+        elif any(name.startswith(".data/") and name != ".data/serialization_id" for name in names):
+            kind = "an archive of torch.package, which is not supported: it holds Python that would have to be run"
+        else:
+            kind = "no TorchScript: it has no record constants.pkl"
+        raise RuntimeError(f"the file is {kind}")
     paths = [name for name in records.names() if name.startswith("code/") and name.endswith(".py")]
     if len(paths) > _MOST_FILES or sum(map(records.size, paths)) > _MOST_CODE:
         raise ScriptError("the archive has more code than is read")
