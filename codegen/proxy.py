@@ -19,7 +19,7 @@ import yaml
 SCHEMA = "torch_proxy.yaml"
 STUBS = "mindtorch_v2._torch_proxy.stubs"
 NAME_KEYS = ("constants", "returns", "identity", "contexts", "enums", "exceptions", "classes", "functions")
-KEYS = frozenset(("module", "beside", "operators", "tier", "because", "error", "doc", "from", *NAME_KEYS))
+KEYS = frozenset(("module", "beside", "operators", "tier", "because", "error", "doc", "from", "late", *NAME_KEYS))
 # libyaml's parser, where PyYAML was built with it; both refuse everything but plain data.
 FastLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 ERRORS = ("NotImplementedError", "RuntimeError", "AssertionError")
@@ -31,10 +31,11 @@ class ProxySchemaError(ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """`from module import names`."""
+    """`from module import names`; late: when one of the names is first asked for."""
 
     module: str
     names: tuple[str, ...]
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,9 @@ class Stub:
         row |= {key: getattr(self, key) for key in ("doc", "because", "operators") if getattr(self, key)}
         if self.error != ERRORS[0]:
             row["error"] = self.error
-        row |= {"from": {source.module: " ".join(source.names) for source in self.sources}} if self.sources else {}
+        for key, late in (("from", False), ("late", True)):
+            found = {source.module: " ".join(source.names) for source in self.sources if source.late is late}
+            row |= {key: found} if found else {}
         row |= {key: getattr(self, key) for key in ("constants", "returns") if getattr(self, key)}
         row |= {"enums": {name: " ".join(members) for name, members in self.enums.items()}} if self.enums else {}
         lists = ("identity", "contexts", "exceptions", "classes", "functions")
@@ -143,7 +146,11 @@ def _read_stub(entry: dict[str, Any], line: int, problems: list[str]) -> Stub | 
         because=entry.get("because", ""),
         error=entry.get("error", "NotImplementedError"),
         doc=entry.get("doc", ""),
-        sources=tuple(Source(_source_module(key), tuple(names)) for key, names in entry.get("from", {}).items()),
+        sources=tuple(
+            Source(_source_module(key), tuple(names), kind == "late")
+            for kind in ("from", "late")
+            for key, names in entry.get(kind, {}).items()
+        ),
         beside=entry.get("beside", False),
         operators=entry.get("operators", ""),
         constants=entry.get("constants", {}),

@@ -382,7 +382,11 @@ class TestTrace:
 
 PROGRAM = """
 import io
+import sys
 import torch
+
+assert not torch.jit.is_scripting() and not isinstance(3, torch.jit.ScriptModule)
+assert "mindtorch_v2._script.functions" not in sys.modules  # the interpreter comes with the first file
 
 class Net(torch.nn.Module):
     def __init__(self):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from .. import nn
 from .._above import above
 from .._tensor import Tensor
-from .functions import ScriptMethod
 from .kinds import Unfit, fitted
 from .objects import ScriptClass
 
@@ -98,7 +97,7 @@ class ScriptModule(nn.Module):
                 return cls.constants[name]
             method = cls.methods.get(name)
             if method is not None:
-                return ScriptMethod(method, self)
+                return method.bound(self)
             getter = cls.methods.get(f"__{name}_getter")
             if getter is not None:
                 return getter.call(self, (), {})

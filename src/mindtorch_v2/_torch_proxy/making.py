@@ -12,7 +12,16 @@ from typing import Any
 
 from mindtorch_v2._generated.proxy import index
 
-from .placeholders import ImportOnly, NoOpContext, identity, import_only_function, lazy_children, operators, returning
+from .placeholders import (
+    ImportOnly,
+    NoOpContext,
+    identity,
+    import_only_function,
+    late_names,
+    lazy_children,
+    operators,
+    returning,
+)
 
 _KINDS = {2: "functional stub", 3: "import-only stub"}
 
@@ -64,6 +73,8 @@ def fill(name: str, namespace: dict[str, Any]) -> None:
         namespace["__getattr__"] = lazy_children(full)
     if "operators" in row:
         namespace["__getattr__"] = operators(row["operators"], full)
+    if "late" in row:
+        namespace["__getattr__"] = late_names(row["late"], namespace, full)
     for n, members in row.get("enums", {}).items():
         namespace[n] = enum.Enum(n, members, module=full, qualname=n)
         namespace[n].__doc__ = f"An enumeration of {full}."

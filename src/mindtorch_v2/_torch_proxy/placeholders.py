@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -105,6 +106,22 @@ def lazy_children(module: str) -> Callable[[str], ModuleType]:
 
     def __getattr__(name: str) -> ModuleType:
         return child(parent, name, module)
+
+    return __getattr__
+
+
+def late_names(sources: Mapping[str, str], namespace: dict[str, Any], module: str) -> Callable[[str], Any]:
+    """A module `__getattr__` that imports names from where they are when they are asked for, before what the module has asks for others."""
+    homes = {name: source for source, names in sources.items() for name in names.split()}
+    former = namespace.get("__getattr__")
+
+    def __getattr__(name: str) -> Any:
+        if name in homes:
+            namespace[name] = getattr(importlib.import_module(homes[name]), name)
+            return namespace[name]
+        if former is not None:
+            return former(name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
 
     return __getattr__
 
