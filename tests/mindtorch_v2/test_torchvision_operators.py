@@ -120,3 +120,134 @@ def test_without_pillow_the_reader_says_what_is_wanted():
         "except RuntimeError as error:\n    print(error)\n"
     )
     assert "pip install pillow" in python(code)
+
+
+BYTES = [
+    (
+        "bilinear",
+        (4, 5),
+        False,
+        [22, 81, 141, 194, 65, 90, 149, 209, 73, 76, 157, 160, 119, 84, 143, 169, 39, 93, 152, 211],
+    ),
+    (
+        "bilinear",
+        (4, 5),
+        True,
+        [0, 65, 130, 194, 8, 75, 140, 205, 81, 83, 150, 152, 112, 93, 158, 225, 39, 104, 168, 233],
+    ),
+    (
+        "bicubic",
+        (4, 5),
+        False,
+        [18, 78, 138, 204, 59, 86, 146, 240, 54, 70, 163, 166, 108, 89, 147, 174, 30, 91, 155, 215],
+    ),
+    (
+        "bicubic",
+        (8, 10),
+        False,
+        [
+            0,
+            20,
+            53,
+            84,
+            113,
+            140,
+            167,
+            234,
+            178,
+            0,
+            23,
+            47,
+            80,
+            111,
+            140,
+            165,
+            237,
+            172,
+            54,
+            30,
+            61,
+            86,
+            119,
+            149,
+            181,
+            228,
+            196,
+            70,
+            8,
+            74,
+            95,
+            120,
+            155,
+            189,
+            216,
+            231,
+            65,
+            18,
+            84,
+            107,
+            126,
+            149,
+            193,
+            245,
+            241,
+            68,
+            42,
+            76,
+            113,
+            138,
+            158,
+            225,
+            154,
+            81,
+            108,
+            45,
+            73,
+            116,
+            147,
+            172,
+            205,
+            179,
+            64,
+            0,
+            41,
+            91,
+            123,
+            154,
+            186,
+            211,
+            242,
+            55,
+            0,
+            65,
+            93,
+            120,
+            149,
+            181,
+            213,
+            238,
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("mode", "size", "align_corners", "found"), BYTES)
+def test_images_of_bytes_are_resized_by_weights_of_16_bits(mode, size, align_corners, found):
+    x = (torch.arange(48) * 37 % 251).to(torch.uint8).reshape(1, 1, 6, 8)
+    for image in (x, x.expand(2, 3, 6, 8), x.expand(1, 5, 6, 8).contiguous(memory_format=torch.channels_last)):
+        made = torch.nn.functional.interpolate(image, size, mode=mode, align_corners=align_corners)
+        assert made.dtype is torch.uint8 and all(plane.flatten().tolist() == found for plane in made.flatten(0, 1))
+
+
+def test_the_processor_is_told_by_pytorchs_names():
+    python(
+        """
+        import os
+        from mindtorch_v2._torch_proxy import install
+        install()
+        import torch
+        assert torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512")
+        os.environ["ATEN_CPU_CAPABILITY"] = "avx2"
+        assert torch.backends.cpu.get_cpu_capability() == torch._C._get_cpu_capability() == "AVX2"
+        """
+    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
+
+from numpy._core._multiarray_umath import __cpu_features__ as _features  # what numpy chooses its own loops by
 
 import mindtorch_v2
 from mindtorch_v2._backends.common.errors import LinAlgError as _LinAlgError
@@ -20,6 +23,7 @@ __all__ = [
     "_are_functorch_transforms_active",
     "_data_address",
     "_get_accelerator",
+    "_get_cpu_capability",
     "_get_default_device",
     "_infer_size",
     "_is_alias_of",
@@ -88,6 +92,17 @@ def _get_accelerator(check: bool = False) -> Any:
     if check:
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return mindtorch_v2.device("cpu")
+
+
+def _get_cpu_capability() -> str:
+    """The vectors of this processor by PyTorch's name, or what ATEN_CPU_CAPABILITY says. torchvision chooses by it how images of bytes are resized."""
+    wished = os.environ.get("ATEN_CPU_CAPABILITY", "").upper()
+    if wished in ("DEFAULT", "AVX2", "AVX512"):
+        return wished
+    has = {name for name, there in _features.items() if there}
+    if has >= {"FMA3", "AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL"} or "X86_V4" in has:
+        return "AVX512"
+    return "AVX2" if has >= {"FMA3", "AVX2"} or "X86_V3" in has else "DEFAULT"
 
 
 def _get_default_device() -> str:

@@ -265,20 +265,9 @@ def _interpolate(
     if not math.prod(self.shape):
         return np.empty((*self.shape[: self.ndim - len(scales)], *output_size), self.dtype)
     if self.dtype == np.uint8:
-        return _interpolate_bytes(self, output_size, align_corners, scales, rule)
+        return _interpolate_smoothly(self, output_size, align_corners, scales, rule)
     for axis, out, factor in zip(_axes(len(scales), self.ndim), output_size, scales, strict=True):
         self = _resize(self, axis, rule(self.shape[axis], out, factor, align_corners))
-    return self
-
-
-def _interpolate_bytes(
-    self: ndarray, output_size: Any, align_corners: bool, scales: tuple, rule: Callable[..., Taps]
-) -> ndarray:
-    """Rows first, then columns, rounded each time, as PyTorch does."""
-    for axis, out, factor in reversed(list(zip(_axes(len(scales), self.ndim), output_size, scales, strict=True))):
-        taps = rule(self.shape[axis], out, factor, align_corners)
-        resized = _resize(self.astype(np.float32), axis, taps)
-        self = np.clip(np.floor(resized + np.float32(0.5)), 0, 255).astype(np.uint8)
     return self
 
 
@@ -298,6 +287,10 @@ def _interpolate_smoothly(
 def _resize_whole(x: ndarray, axis: int, taps: Taps) -> ndarray:
     """`_resize` of bytes by integers: the weights are of 16 bits, as PyTorch's are."""
     weights = np.stack([weight for _, weight in taps])
+    for at in range(1, len(taps)):  # what stands for several elements beyond an edge has the sum of their weights
+        again = taps[at][0] == taps[at - 1][0]
+        weights[at] += np.where(again, weights[at - 1], 0)
+        weights[at - 1, again] = 0
     bits = 0
     while bits < 22 and int(0.5 + weights.max() * (1 << (bits + 1))) < 1 << 15:
         bits += 1
