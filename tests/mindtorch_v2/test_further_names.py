@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import operator
 import os
 import pickle
@@ -308,6 +309,8 @@ def test_functions_of_python_bind_as_pytorchs_do():
         split, einsum = torch.split, torch.einsum
 
     assert isinstance(A().split, types.MethodType) and isinstance(A().einsum, types.MethodType)
+    assert torch.meshgrid.__kwdefaults__ == {"indexing": None}
+    assert [*inspect.signature(torch.split).parameters] == ["tensor", "split_size_or_sections", "dim"]
 
 
 class Answers:

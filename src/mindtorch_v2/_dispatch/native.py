@@ -221,9 +221,14 @@ def builtin(function: Callable) -> Any:
 
 
 def overridable(function: Callable) -> Any:
-    """Decorator of a function that is no operator: what overrides `__torch_function__`, argument or mode, takes over its calls."""
+    """Decorator of a function that is no operator: what overrides `__torch_function__`, argument or mode, takes over its calls.
+
+    It has what programs look at in a function of Python (monai at the defaults of torch.meshgrid).
+    """
     asking = _asking(function, False)
-    made = asking if extension is None else _dressed(extension.FastMethod(function, (), asking), function)
+    made: Any = asking if extension is None else _dressed(extension.FastMethod(function, (), asking), function)
+    for name in ("__kwdefaults__",) if extension is None else ("__code__", "__defaults__", "__kwdefaults__"):
+        setattr(made, name, getattr(function, name))
     asking.public = made  # type: ignore[attr-defined]
     NO_OPERATORS[made] = function
     return made
