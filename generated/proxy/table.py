@@ -63,7 +63,7 @@ ROWS = {
     },
     "_C._profiler": {
         "tier": 2,
-        "from": {'mindtorch_v2.profiler': 'ProfilerActivity RecordScope _ExperimentalConfig', 'mindtorch_v2._torch_proxy.stubs.core': 'gather_traceback symbolize_tracebacks'},
+        "from": {'mindtorch_v2.profiler': 'ProfilerActivity RecordScope _ExperimentalConfig', 'mindtorch_v2.autograd.profiler': '_RecordFunctionFast', 'mindtorch_v2._torch_proxy.stubs.core': 'gather_traceback symbolize_tracebacks'},
     },
     "_C._special": {
         "tier": 2,

@@ -53,6 +53,18 @@ def test_operators_modules_lines_and_shapes(recorded):
     assert first.input_dtypes == ["float"] * 3 and first.structured_input_strides[0] == [8, 1]
 
 
+def test_values_of_arguments():
+    x = torch.ones(12)
+    with profile(record_shapes=True) as made:
+        x.reshape(4, 3).sum(1)
+        torch.add(x, x, alpha=2)
+        torch.cat([x, x[:3]])
+    assert torch.autograd.profiler._is_profiler_enabled is False
+    (reshape,), (add,), (cat,) = (_named(made, f"aten::{name}") for name in ("reshape", "add", "cat"))
+    assert reshape.concrete_inputs == [None, [4, 3]] and add.concrete_inputs == [None, None, 2]
+    assert cat.input_shapes[0] == [] and cat.structured_input_shapes[0] == [[12], [3]]
+
+
 def test_backward_nodes_belong_to_their_operators(recorded):
     nodes = _named(recorded, "AddmmBackward0")
     assert [node.module_hierarchy for node in nodes] == ["Sequential.2", "Sequential.0"]

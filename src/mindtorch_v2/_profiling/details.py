@@ -23,7 +23,7 @@ _DEEPEST = 64
 
 
 def inputs(op: Any, args: tuple) -> list[tuple]:
-    """(shape, strides, type, value) of each argument: lists of shapes for a list of tensors, no shape and the text of the value for what is no tensor."""
+    """(shape, strides, type, value) of each argument: lists of shapes for a list of tensors, no shape and the value for what is no tensor."""
     return [_described(value) for _, value in zip(op.params, args)]
 
 
@@ -31,15 +31,17 @@ def _described(value: Any) -> tuple:
     if isinstance(value, Tensor):
         kind = str(value.dtype).rpartition(".")[2]
         strides = list(value.stride()) if value.layout is strided else []
-        return list(value.shape), strides, _CPP.get(kind, kind), ""
+        return list(value.shape), strides, _CPP.get(kind, kind), None
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, Tensor) for item in value):
         each = [_described(item) for item in value]
-        return [e[0] for e in each], [e[1] for e in each], "TensorList", ""
+        return [e[0] for e in each], [e[1] for e in each], "TensorList", None
     if value is None:
-        return [], [], "", ""
+        return [], [], "", None
     if isinstance(value, (bool, int, float, complex)):
-        return [], [], "Scalar", str(value)
-    return [], [], "ScalarList" if isinstance(value, (list, tuple)) else "", str(value)
+        return [], [], "Scalar", value
+    if isinstance(value, (list, tuple)):
+        return [], [], "ScalarList", list(value)
+    return [], [], "", value if isinstance(value, str) else str(value)
 
 
 _CPP = {

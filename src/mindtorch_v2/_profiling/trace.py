@@ -146,7 +146,7 @@ def _arguments(one: Range, recording: Recording) -> dict[str, Any]:
         given["Input Dims"] = [shape for shape, _, _, _ in one.inputs]
         given["Input Strides"] = [stride for _, stride, _, _ in one.inputs]
         given["Input type"] = [kind for _, _, kind, _ in one.inputs]
-        given["Concrete Inputs"] = [value for _, _, _, value in one.inputs]
+        given["Concrete Inputs"] = ["" if value is None else str(value) for _, _, _, value in one.inputs]
     if one.module:
         given["Module Hierarchy"] = one.module
     if one.stack:

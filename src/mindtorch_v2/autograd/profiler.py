@@ -34,6 +34,8 @@ def __getattr__(name: str) -> Any:
         from . import profiler_util
 
         return getattr(profiler_util, name)
+    if name == "_is_profiler_enabled":
+        return TLS.profiler is not None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -59,6 +61,13 @@ class record_function(ContextDecorator):
             profiler, about = self.record
             self.record = None
             profiler.close(about)
+
+
+class _RecordFunctionFast(record_function):
+    """`record_function` of code that compilers write; the values of arguments are not kept."""
+
+    def __init__(self, name: str, input_values: Any = None, keyword_values: Any = None) -> None:
+        super().__init__(name)
 
 
 class profile:
