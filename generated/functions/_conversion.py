@@ -53,3 +53,15 @@ def _pin_memory(input, device=None):
 def _shape_as_tensor(input):
     """_shape_as_tensor(Tensor self) -> Tensor"""
     return call(tables._shape_as_tensor, (input,))
+
+
+@road((tables._amp_foreach_non_finite_check_and_unscale_,), )
+def _amp_foreach_non_finite_check_and_unscale_(input, found_inf, inv_scale):
+    """_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, Tensor inv_scale) -> ()"""
+    return call_inplace(tables._amp_foreach_non_finite_check_and_unscale_, (input, found_inf, inv_scale))
+
+
+@road((tables._amp_update_scale_,), )
+def _amp_update_scale_(input, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
+    """_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, float scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)"""
+    return call_inplace(tables._amp_update_scale_, (input, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval))

@@ -289,6 +289,12 @@ def _int_mm(input, mat2, *, out=None):
     return call(tables._int_mm, (input, mat2), out)
 
 
+@road((tables._weight_int8pack_mm,), )
+def _weight_int8pack_mm(input, mat2, scales):
+    """_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor"""
+    return call(tables._weight_int8pack_mm, (input, mat2, scales))
+
+
 @road((tables._addmm_activation,), )
 def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
     """_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor"""

@@ -57,3 +57,13 @@ _shape_as_tensor = Operator("_shape_as_tensor", "",
     composite="conversion.shape_as_tensor",
     variants=('function',),
 )
+_amp_foreach_non_finite_check_and_unscale_ = Operator("_amp_foreach_non_finite_check_and_unscale_", "",
+    (Param('self', 'Tensor', is_list=True), Param('found_inf', 'Tensor'), Param('inv_scale', 'Tensor'), ),
+    composite="scaling.non_finite_check_and_unscale_",
+    is_inplace=True, returns=(), variants=('function',),
+)
+_amp_update_scale_ = Operator("_amp_update_scale_", "",
+    (Param('self', 'Tensor'), Param('growth_tracker', 'Tensor'), Param('found_inf', 'Tensor'), Param('scale_growth_factor', 'float'), Param('scale_backoff_factor', 'float'), Param('growth_interval', 'int'), ),
+    composite="scaling.update_scale_",
+    is_inplace=True, variants=('function',),
+)

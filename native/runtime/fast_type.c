@@ -212,6 +212,14 @@ static PyObject *fast_bind(PyObject *self, PyObject *instance, PyObject *type)
     return PyMethod_New(self, instance);
 }
 
+/* A function is a member as it stands; that it can be asked makes it a routine to `inspect`, as builtin functions are. */
+static PyObject *fast_itself(PyObject *self, PyObject *instance, PyObject *type)
+{
+    (void)instance;
+    (void)type;
+    return Py_NewRef(self);
+}
+
 static PyObject *fast_repr(Fast *self)
 {
     return PyObject_Repr(self->fallback);
@@ -257,6 +265,7 @@ PyTypeObject FastType = {
     .tp_methods = fast_methods,
     .tp_members = fast_members,
     .tp_getset = fast_getset,
+    .tp_descr_get = fast_itself,
 };
 
 PyTypeObject FastMethodType = {

@@ -144,7 +144,7 @@ _SUBMODULES = {"registry": "_dispatch.registry", "_weights_only_unpickler": "_se
     for name in "__config__ __future__ _tensor_str _utils amp autograd distributions fft func functional futures fx hub library linalg masked nested nn npu ops optim "
     "overrides quasirandom random return_types serialization signal sparse special storage testing torch_version types utils version".split()
 }
-_OPERATORS = _generated.functions.NAMESPACES["torch"]
+_OPERATORS = {k: v for k, v in _generated.functions.NAMESPACES["torch"].items() if k != "unique_dim"}  # `_VF` has that
 
 
 def _legacy(name: str) -> _Any:

@@ -104,8 +104,8 @@ def by_name(name: str) -> dtype:
 
 
 def _extended(name: str) -> Any:
-    """ml_dtypes' type of this name, or None where ml_dtypes is not there."""
-    return None if ml_dtypes is None else getattr(ml_dtypes, name)
+    """ml_dtypes' type of this name, or None where ml_dtypes is not there, or is older than the type."""
+    return getattr(ml_dtypes, name, None)
 
 
 def unsupported(d: dtype) -> str:
@@ -179,7 +179,9 @@ uint32 = _make("uint32", np.uint32, 4, _I, ("UInt32", "unsigned int", "u32"), si
 uint64 = _make("uint64", np.uint64, 8, _I, ("UInt64", "long unsigned int", "u64"), signed=False)
 bool = _make("bool", np.bool_, 1, CATEGORY_BOOL, ("Bool", "bool", "b8"), signed=False)
 
-complex32 = _make("complex32", None, 4, _C, ("ComplexHalf", "c10::complex<c10::Half>", "c32"), alias="chalf")
+complex32 = _make(
+    "complex32", _extended("complex32"), 4, _C, ("ComplexHalf", "c10::complex<c10::Half>", "c32"), alias="chalf"
+)
 complex64 = _make("complex64", np.complex64, 8, _C, ("ComplexFloat", "c10::complex<float>", "c64"), alias="cfloat")
 complex128 = _make(
     "complex128", np.complex128, 16, _C, ("ComplexDouble", "c10::complex<double>", "c128"), alias="cdouble"
@@ -228,6 +230,17 @@ bfloat16._complex = complex64  # there is no complex type of bfloat16 parts
 for _narrow in (float16, bfloat16, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu):
     _narrow.opmath = float32
 complex32.opmath = complex64
+
+COMPLEX_KINDS = "cW"
+"""The `kind` of numpy's complex dtypes, and of ml_dtypes' complex32, whose arrays have no `real` and `imag` of their own."""
+
+
+def known_to_numpy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of a type of ml_dtypes as float32 or complex64, whose scalars are Python's; others as they are."""
+    if array.dtype.num < 256:
+        return array
+    return array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
+
 
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
 """The dtypes of one byte that store and convert, but do not compute or promote."""
@@ -283,6 +296,13 @@ def get_default_dtype() -> dtype:
 def get_default_complex_dtype() -> dtype:
     """The complex dtype of new tensors made from Python complex numbers."""
     return complex128 if _default is float64 else complex32 if _default is float16 else complex64
+
+
+def inferred_complex_dtype() -> dtype:
+    """The complex dtype of new tensors made from Python complex numbers alone. RuntimeError where the default dtype has none."""
+    if _default is bfloat16:
+        raise RuntimeError("invalid default scalar type for complex")
+    return get_default_complex_dtype()
 
 
 def set_default_dtype(d: dtype) -> None:

@@ -196,13 +196,11 @@ def array_text(values: np.ndarray, indent: int = 0, exponents: bool = False) -> 
 
 
 def _values(t: Any) -> np.ndarray:
-    """The elements of `t` as an array. bfloat16 and float8, which numpy does not know, come as float32."""
+    """The elements of `t` as an array. What numpy does not know comes as float32 or complex64, and float16 too."""
     if t.device.type != "cpu":
         t = t.detach().cpu()
     values = settled(t)
-    if t.dtype.is_floating_point and t.dtype.itemsize < 4:
-        values = values.astype(np.float32)
-    return values
+    return values.astype(np.float32) if values.dtype == np.float16 else _dtype.known_to_numpy(values)
 
 
 def tensor_repr(t: Any, *, tensor_contents: str | None = None) -> str:

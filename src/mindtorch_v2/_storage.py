@@ -75,11 +75,13 @@ class UntypedStorage(StorageBase):
             kinds = ", ".join(type(a).__name__ for a in args)
             raise TypeError(f"torch.UntypedStorage() received an invalid combination of arguments - got ({kinds})")
         content = args[0] if args else 0
-        if isinstance(content, int):
+        if device.type not in ("cpu", "meta", "npu"):
+            raise RuntimeError(f"torch.UntypedStorage(): Storage device not recognized: {device.type}")
+        if isinstance(content, (int, np.integer)):
             if content < 0:
                 raise RuntimeError(f"Storage size must not be negative, but got {content}")
             if device.type == "meta":
-                return MetaStorage(content)
+                return MetaStorage(int(content))
             return storage_from_root(np.empty((content,), _U8), cls)
         if device.type == "meta":
             return MetaStorage(len(content))
@@ -285,6 +287,13 @@ class UntypedStorage(StorageBase):
                 raise RuntimeError("Trying to resize storage that is not resizable") from error
         return self
 
+    def grow(self, nbytes: int) -> None:
+        """Move the bytes to a larger memory, in which tensors that look into the former one have no part."""
+        root = np.empty((nbytes,), _U8)
+        root[: self.nbytes()] = self._root
+        self._root = root
+        _held[id(root)] = self
+
     def byteswap(self, dtype: _dtype.dtype) -> None:
         """Reverse the byte order of every element of `dtype` in place."""
         size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
@@ -354,7 +363,14 @@ class UntypedStorage(StorageBase):
         return above("pickled_storage")(self) if _state.serves_torch else (_untyped_from_bytes, (bytes(self),))
 
 
-class DeviceStorage(UntypedStorage):
+class _OnDevice(type):
+    """To PyTorch's programs a storage's class says nothing of its device: every storage is an instance of all of them."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, UntypedStorage)
+
+
+class DeviceStorage(UntypedStorage, metaclass=_OnDevice):
     """A storage whose bytes the host does not see; it knows their number. Each is its own identity."""
 
     _nbytes: int

@@ -167,7 +167,24 @@ def legacy_constructor(cls: type, *args: Any, **kwargs: Any) -> Any:
     return above("legacy_constructor")(cls, *args, **kwargs)
 
 
-class Tensor(_Attached, metaclass=_TensorType):
+class TensorBase(_Attached, metaclass=_TensorType):
+    """What Tensor is: to be asked for by `isinstance`, neither to be made nor to be subclassed."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Cannot directly construct TensorBase; subclass it and then construct that")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if TensorBase in cls.__bases__ and cls.__module__ != __name__:
+            raise RuntimeError("Cannot subclass _TensorBase directly")
+
+
+TensorBase.__module__ = "torch._C"
+
+
+class Tensor(TensorBase):
     """A multi-dimensional array of one dtype on one device, with an optional gradient history."""
 
     __slots__ = ("_data", "_dtype", "_node", "_base", "_rare", "__dict__", "__weakref__")

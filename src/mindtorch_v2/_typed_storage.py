@@ -92,8 +92,8 @@ class TypedStorage:
         if len(args) > 1:
             raise RuntimeError(f"{_INIT}Too many positional arguments")
         content = args[0] if args else 0
-        if isinstance(content, int):
-            self._untyped_storage = UntypedStorage(content * self.dtype.itemsize, device=device)
+        if isinstance(content, (int, np.integer)):
+            self._untyped_storage = UntypedStorage(int(content) * self.dtype.itemsize, device=device)
         elif isinstance(content, str):
             raise TypeError("new(): invalid data type 'str'")
         elif isinstance(content, Sequence):
@@ -213,7 +213,7 @@ class TypedStorage:
         size = self.size()
         if not -size <= index < size:
             raise IndexError(f"index {index} out of range for storage of size {size}")
-        return _python_numbers(self.data[index % size : index % size + 1])[0]
+        return _dtype.known_to_numpy(self.data[index % size : index % size + 1]).tolist()[0]
 
     def __setitem__(self, index: int | slice, value: Any) -> None:
         if not isinstance(index, (int, slice)):
@@ -228,7 +228,7 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
-        return _python_numbers(self.data)
+        return _dtype.known_to_numpy(self.data).tolist()
 
     def __repr__(self) -> str:
         rows = "..." if self.device.type == "meta" else " " + "\n ".join(map(str, self.tolist()))
@@ -275,7 +275,7 @@ class TypedStorage:
     def _as(self, dtype: _dtype.dtype) -> TypedStorage:
         if self.dtype is dtype:
             return self
-        if isinstance(self._untyped_storage, MetaStorage):
+        if self._untyped_storage.device.type == "meta":
             return self._wrap(MetaStorage(self.size() * dtype.itemsize), dtype)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # the real part is what is asked for
@@ -338,11 +338,6 @@ def _numpy_dtype(dtype: _dtype.dtype) -> np.dtype:
     if dtype.np is None:
         raise NotImplementedError(f"elements of {dtype} have no numpy type")
     return dtype.np
-
-
-def _python_numbers(elements: ndarray) -> list[Any]:
-    # ml_dtypes' scalars are no Python numbers.
-    return (elements if elements.dtype.isbuiltin == 1 else elements.astype(np.float32)).tolist()
 
 
 # ------------------------------------------------------------------------------------------------------- names with a dtype

@@ -1,11 +1,26 @@
-"""Warnings that are given once in the life of a process, or each time when `set_warn_always` says so."""
+"""Warnings of operators: those given each time, and those given once in the life of a process (each time when `set_warn_always` says so)."""
 
 from __future__ import annotations
 
+import functools
+import os
+import sys
 import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+from ._state import TLS
 
 _given: set[str] = set()
 _always = False
+
+
+@functools.cache
+def homes() -> tuple[str, ...]:
+    """The folders of this package's files."""
+    generated = find_spec(f"{__name__.partition('.')[0]}._generated")
+    folders = (Path(__file__).parent, *((generated and generated.submodule_search_locations) or ()))
+    return tuple(dict.fromkeys(str(Path(folder).resolve()) + os.sep for folder in folders))
 
 
 def set_always(mode: bool) -> None:
@@ -24,3 +39,16 @@ def warn_once(words: str, category: type[Warning] = UserWarning, stacklevel: int
     if _always or words not in _given:
         _given.add(words)
         warnings.warn(words, category, stacklevel=stacklevel + 1)
+
+
+def warn_of_call(words: str, category: type[Warning] = UserWarning) -> None:
+    """Give a rule's warning, as often as the rule is asked, at the line outside of this package that called the operator.
+
+    A call that warns is not planned, since plans stand for the rule: asked for one (`plans.learn`), the rule fails with RuntimeError.
+    """
+    if TLS.undifferentiable is not None:
+        raise RuntimeError("a call that warns is not planned")
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_code.co_filename.startswith(homes()):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(words, category, stacklevel=level)

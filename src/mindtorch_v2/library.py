@@ -214,10 +214,13 @@ def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> No
     Library(namespace, "FRAGMENT").define(name + schema)
 
 
-def impl(qualname: str, types: Any, func: Callable | None = None, *, lib: Any = None) -> Any:
-    """Register an implementation for device types, or for all with 'default'."""
+def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
+    """Register an implementation for device types, or for all with 'default'. The older `impl(library, name, dispatch_key)` is a decorator."""
 
     def inner(function: Callable) -> Callable:
+        if isinstance(qualname, Library):
+            qualname.impl(types, function, func or "")
+            return function
         kinds = [types] if isinstance(types, str) else types
         for kind in kinds:
             _definition(qualname).register_kernel(
@@ -225,7 +228,7 @@ def impl(qualname: str, types: Any, func: Callable | None = None, *, lib: Any = 
             )
         return function
 
-    return inner if func is None else inner(func)
+    return inner if func is None or isinstance(qualname, Library) else inner(func)
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:

@@ -46,6 +46,9 @@ def _pointwise() -> frozenset[str]:
     return frozenset({*names, *(f"{name}_" for name in names), *(f"__{name}__" for name in names)})
 
 
+_BOTH_NESTED = "Expected both self and other to be nested tensors."
+
+
 class NestedTensor(Tensor):
     """See Note [Nested tensors]."""
 
@@ -147,6 +150,12 @@ class NestedTensor(Tensor):
         if dim == 0 or dim == -self.dim():
             raise RuntimeError(f"{name}: the dimension 0 of a nested tensor is its list")
         return dim - 1 if dim > 0 else dim
+
+    def is_same_size(self, other: Tensor) -> bool:
+        """Whether the parts have the same shapes. RuntimeError for a tensor that is not nested."""
+        if not isinstance(other, NestedTensor):
+            raise RuntimeError(f"{_BOTH_NESTED} Self is nested. While Other is not nested.")
+        return [part.shape for part in self._parts] == [part.shape for part in other._parts]
 
     @property
     def is_nested(self) -> bool:  # type: ignore[override]

@@ -14,7 +14,7 @@ def _fields() -> Iterator[tuple[str, tuple[str, ...]]]:
     """(name, names of the results) of every class."""
     yield from _PYTHON.items()
     for op in operators():
-        if len(op.returns) > 1 and all(op.returns) and not op.name.startswith("_"):
+        if len(op.returns) > 1 and all(op.returns):
             yield op.name, op.returns
             if "out" in op.variants:
                 yield f"{op.name}_out", op.returns

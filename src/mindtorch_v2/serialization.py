@@ -343,7 +343,7 @@ def _pickled(obj: object, pickle_module: Any, protocol: int) -> tuple[memoryview
         if untyped.data_ptr() and dtypes.setdefault(untyped.data_ptr(), dtype) is not dtype:
             raise RuntimeError(SEVERAL_DTYPES)
         key = keys.setdefault(untyped._cdata, str(len(keys)))
-        if not isinstance(untyped, MetaStorage):
+        if untyped.device.type != "meta":
             storages[key] = untyped
         return "storage", kind, key, location_tag(untyped), count
 

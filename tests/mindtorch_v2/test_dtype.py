@@ -37,7 +37,7 @@ def test_numpy_gives_the_same_facts(one):
     assert one.np.itemsize == one.itemsize
     assert d.from_numpy_dtype(one.np) is one
     kinds = {"b": d.CATEGORY_BOOL, "i": d.CATEGORY_INTEGER, "u": d.CATEGORY_INTEGER, "f": d.CATEGORY_FLOATING}
-    expected = {**kinds, "c": d.CATEGORY_COMPLEX, "V": d.CATEGORY_FLOATING}[one.np.kind]
+    expected = {**kinds, "c": d.CATEGORY_COMPLEX, "W": d.CATEGORY_COMPLEX, "V": d.CATEGORY_FLOATING}[one.np.kind]
     assert one.category == expected
 
 

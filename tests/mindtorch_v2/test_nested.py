@@ -81,6 +81,15 @@ def test_gradients_go_to_the_parts():
     assert lists(leaf.grad) == [[2, 2], [2, 2, 2]] and leaf.detach().requires_grad is False
 
 
+def test_sizes_are_compared_part_by_part():
+    assert made().is_same_size(made()) and not torch.is_same_size(
+        made(), torch.nested.nested_tensor([torch.ones(2, 3)] * 2)
+    )
+    for one, other in ((made(), torch.ones(2)), (torch.ones(2), made())):
+        with pytest.raises(RuntimeError, match="Expected both self and other to be nested tensors"):
+            one.is_same_size(other)
+
+
 def test_what_it_is_made_of():
     of_slices = torch.nested.as_nested_tensor(torch.ones(2, 3))
     assert lists(of_slices) == [[1, 1, 1], [1, 1, 1]] and torch.nested.as_nested_tensor(of_slices) is of_slices

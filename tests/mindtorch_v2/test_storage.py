@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import mindtorch_v2 as torch
 from mindtorch_v2 import _dtype
 from mindtorch_v2._memory import address, empty_strided, root_address, root_bytes, storage_offset, strided_view
 from mindtorch_v2._storage import MetaStorage, UntypedStorage, storage_of
@@ -278,7 +279,7 @@ def test_byteswap():
 
 def test_meta_storage():
     s = UntypedStorage(12, device="meta")
-    assert isinstance(s, MetaStorage) and s.nbytes() == 12 and s.data_ptr() == 0 and s.device.type == "meta"
+    assert type(s) is MetaStorage and s.nbytes() == 12 and s.data_ptr() == 0 and s.device.type == "meta"
     assert repr(s) == "...\n[torch.storage.UntypedStorage(device=meta) of size 12]"
     for use in (s.tolist, lambda: s[0], lambda: bytes(s)):
         with pytest.raises(NotImplementedError, match="Not available for 'meta' device type"):
@@ -342,3 +343,20 @@ def test_typed_copies_and_pickles(tmp_path):
     assert FloatStorage.from_file(str(tmp_path / "f"), False, 2).tolist() == [1, 2]
     meta = TypedStorage(3, dtype=_dtype.int16, device="meta")
     assert meta.nbytes() == 6 and meta.float().nbytes() == 12
+
+
+def test_storages_of_meta_tensors_are_storages_like_others():
+    for meta, own in (
+        (torch.TypedStorage([1, 2], dtype=torch.int8, device="meta"), torch.TypedStorage([1, 2], dtype=torch.int8)),
+        (torch.empty(2, device="meta").untyped_storage(), torch.ones(2).untyped_storage()),
+    ):
+        assert isinstance(own, type(meta)) and meta.nbytes() == own.nbytes() and meta.device.type == "meta"
+
+
+def test_set_makes_a_storage_larger_where_the_sizes_change():
+    t = torch.ones(1)
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 4"):
+        t.set_(t.untyped_storage(), 3, (1,))
+    t.set_(t.untyped_storage(), 0, (2, 3))
+    assert t[0, 0] == 1 and t.untyped_storage().nbytes() == 24
+    assert torch.UntypedStorage(np.int8(3)).nbytes() == 3

@@ -25,16 +25,24 @@ def _exact(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
     return RuntimeError(f"Expected out tensor to have dtype {want.ctype}, but got {out.ctype} instead")
 
 
-def _castable(prefix: str) -> Refusal:
+def _castable(prefix: str, what: str = "result") -> Refusal:
     def refuse(want: dtype, out: dtype, name: str, field: str = "") -> Exception | None:
         if can_cast(want, out):
             return None
         return RuntimeError(
-            f"{prefix}{name.removeprefix('linalg_')}: Expected result to be safely castable from {want.cpp} dtype, but got result with dtype "
-            f"{out.cpp}"
+            f"{prefix}{name.removeprefix('linalg_')}: Expected {field or what} to be safely castable from {want.cpp} dtype, but got "
+            f"{field or what} with dtype {out.cpp}"
         )
 
     return refuse
+
+
+def _norm(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    return RuntimeError(f"{name.replace('_', '.', 1)} expected out tensor dtype {want.cpp} but got: {out.cpp}")
+
+
+def _multi_dot(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
+    return RuntimeError(f"multi_dot(): expected out tensor to have dtype {want.ctype} but got {out.ctype}")
 
 
 def _as_input(want: dtype, out: dtype, name: str, field: str = "") -> Exception:
@@ -136,6 +144,9 @@ _BY_WORD: dict[str, Refusal] = {
     "castable": _castable(""),
     "castable_linalg": _castable("linalg."),
     "castable_torch": _castable("torch.linalg."),
+    "castable_eigenvalues": _castable("torch.linalg.", "eigenvalues"),
+    "norm": _norm,
+    "multi_dot": _multi_dot,
     "as_input": _as_input,
     "bool": _bool,
     "boolean": _boolean,

@@ -47,7 +47,7 @@ def named(name: str, fields: tuple[str, ...]) -> type:
 def return_type(op: Operator, values: list, out: bool = False) -> tuple:
     """Results, or the buffers that were given for them, as the tuple that the operator's signature names."""
     fields = op.returns
-    if len(fields) > 1 and all(fields) and not op.name.startswith("_"):
+    if len(fields) > 1 and all(fields):
         return tuple.__new__(named(f"{op.name}_out" if out else op.name, fields), values)
     return tuple(values)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import builtins
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _dtype as _d
 from .._dtype import dtype
+from .._warnings import warn_of_call
 from ._common import as_list, checked_size, is_tensor, not_implemented, shape_text
 from .geometry import (
     Shape,
@@ -66,6 +66,8 @@ def factory(
             target = _d.get_default_dtype()
         else:
             target = fill_value.dtype if is_tensor(fill_value) else scalar_dtype(fill_value)
+            if target is _d.complex32 and not is_tensor(fill_value):
+                target = _d.complex64  # of a number, whatever the default dtype
     if fill_value is not None:
         _check_fill(fill_value, target)
     if memory_format is not None:
@@ -157,11 +159,9 @@ def arange(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> S
 @rule(flops="0")
 def range(start: Any, end: Any, step: Any = 1, dtype: dtype | None = None) -> Spec:
     """From start to end, end included: the default dtype. Integers count in whole numbers."""
-    warnings.warn(
+    warn_of_call(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
-        "builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=3,
+        "builtin. Instead, use torch.arange, which produces values in [start, end)."
     )
     target = dtype or _d.get_default_dtype()
     if target is _d.bool or target.is_complex or target in _d.FLOAT8:

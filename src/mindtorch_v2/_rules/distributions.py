@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from .. import _dtype
 from .._dtype import dtype as DType
+from .._warnings import warn_of_call
 
 REAL = frozenset(("float16", "bfloat16", "float32", "float64"))
 SIGNED_OR_BYTE = frozenset(("uint8", "int8", "int16", "int32", "int64"))
@@ -223,11 +223,10 @@ def _in_range(d: DType, low: int, last: int, warn: bool) -> None:
     digits = DIGITS[d.name]
     for name, value in (("from", low), ("to - 1", last)):
         if abs(value) > 1 << digits:
-            warnings.warn(
+            warn_of_call(
                 f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {d.ctype} can "
                 "support discrete uniform distribution only within this range. This warning will become an error in "
-                "version 1.7 release, please fix the code in advance",
-                stacklevel=4,
+                "version 1.7 release, please fix the code in advance"
             )
 
 

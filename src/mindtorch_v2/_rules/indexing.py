@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _dtype as _d
 from .._determinism import alert
+from .._warnings import warn_of_call
 from ._common import broadcast, check_dtype, is_tensor, not_implemented, shape_text, wrap_dim
 from .geometry import Geometry, Shape, elementwise_strides, format_strides
 from .pointwise import _check_number, check_fill
@@ -28,6 +29,10 @@ def _check_indices(self: Any, indices: Sequence[Any]) -> bool:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if index.dtype in _MASKS:
             masked = True
+            if index.dtype is _d.uint8:
+                warn_of_call(
+                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+                )
             for offset, size in enumerate(index.shape):
                 if at + offset < self.dim() and size != self.shape[at + offset]:
                     raise IndexError(
@@ -128,6 +133,9 @@ def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool =
     dtype."""
     if len(indices) > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
+    given = [position for position in indices if position is not None]
+    if len(given) == 1 and given[0].dtype is _d.uint8 and values.numel() == 1 and not accumulate:
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
     masked = _check_indices(self, indices)
     if (
         masked and values.dtype is not self.dtype and self.device.type != "meta"

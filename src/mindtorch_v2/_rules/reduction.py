@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _dtype as _d
 from .._dtype import dtype
-from .._warnings import warn_once
+from .._warnings import warn_of_call
 from ._common import as_list, check_dtype, not_implemented, shape_text, wrap_dim, wrap_dims
 from .geometry import Shape
 from .promotion import promote_types
@@ -59,7 +59,7 @@ def _check_variance(self: Any, op: str, correction: Any) -> None:
 def _warn_of_correction(self: Any, shape: tuple, correction: Any, op: str) -> None:
     count = math.prod(shape)
     if (self.numel() // count if count else 0) <= (1 if correction is None else correction.real):
-        warn_once(
+        warn_of_call(
             f"{op}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
             "output numel)."
         )

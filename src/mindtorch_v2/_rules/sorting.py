@@ -129,6 +129,14 @@ def searchsorted(
 
 
 @rule(flops="0")
+def bucketize(self: Any, boundaries: Any, out_int32: bool = False) -> Spec:
+    """Where the elements of self would be inserted into boundaries, which have one dimension."""
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+    return searchsorted(boundaries, self, out_int32)
+
+
+@rule(flops="0")
 def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Spec:
     """How often each value occurs; the length depends on the data (shape None). int64, or weights' dtype in float64."""
     if minlength < 0:
@@ -165,6 +173,10 @@ def histogram(self: Any, bins: Any, range: Sequence[float] | None = None, weight
             raise RuntimeError(
                 f"{op}: bins tensor should have one dimension, but got {bins.dim()} dimensions in the bins tensor for "
                 "dimension 0"
+            )
+        if not bins.numel():
+            raise RuntimeError(
+                f"{op}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension 0"
             )
         count = bins.numel() - 1
     else:

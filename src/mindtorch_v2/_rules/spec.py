@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .._dtype import dtype
+from .._dtype import complex32, dtype
+from .._warnings import warn_once
 from .geometry import Shape, contiguous_strides
 
 Function = TypeVar("Function", bound=Callable)
@@ -52,6 +53,8 @@ class Spec:
         self.dtype = dtype
         self.stride = stride
         self.compute = compute
+        if dtype is complex32:
+            warn_once("ComplexHalf support is experimental and many operators don't support it yet.")
 
     def strides(self) -> Shape:
         """The strides spelled out. The shape must be known."""

@@ -73,7 +73,7 @@ def legacy_save(obj: object, file: IO[bytes], pickler_class: type, protocol: int
     for key in keys:
         untyped, itemsize = storages[key]
         file.write(struct.pack("<q", untyped.nbytes() // itemsize))
-        if not isinstance(untyped, MetaStorage):
+        if untyped.device.type != "meta":
             file.write(memoryview(untyped.cpu()._root))
 
 
@@ -142,7 +142,7 @@ def legacy_load(
         expected = untyped.nbytes() // dtype.itemsize
         if len(head) < 8 or struct.unpack("<q", head)[0] != expected:
             raise RuntimeError(f"storage has wrong byte size: expected {expected} elements of {dtype}")
-        if isinstance(untyped, MetaStorage):
+        if untyped.device.type == "meta":
             continue
         content = untyped._root
         if not _fill(file, content):

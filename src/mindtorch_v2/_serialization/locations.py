@@ -88,7 +88,7 @@ def _to_cuda(storage: Any, location: str) -> Any:
 def _to_meta(storage: Any, location: str) -> Any:
     if location != "meta":
         return None
-    return storage if isinstance(storage, MetaStorage) else MetaStorage(storage.nbytes())
+    return storage if storage.device.type == "meta" else MetaStorage(storage.nbytes())
 
 
 register_package(10, _is("cpu"), _to_cpu)

@@ -24,7 +24,7 @@ from .._api.functions import sparse
 from .._backends.meta.creation import empty as _meta_empty
 from .._pending import settled
 from .._sparse_payload import CooPayload, CsrPayload, SparsePayload
-from .._storage import MetaStorage, UntypedStorage, check_bounds, storage_of, view_of_root
+from .._storage import UntypedStorage, check_bounds, storage_of, view_of_root
 from .._tensor import Tensor
 from .._typed_storage import TypedStorage, legacy_name
 
@@ -41,7 +41,7 @@ def payload_of_storage(
 
     A storage of a device with payloads of its own makes them itself, by a method `view_payload(dtype, shape, stride, offset)`.
     """
-    if isinstance(storage, MetaStorage):
+    if storage.device.type == "meta":
         check_bounds(storage.nbytes(), dtype.itemsize, shape, stride, offset * dtype.itemsize)
         return _payload.MetaPayload(shape, stride, dtype, offset, storage)
     if storage.device.type == "cpu":

@@ -206,22 +206,20 @@ class GradScaler:
             scale.fill_(float(new_scale))
         else:
             found = [
-                inf.item()
+                inf.to(scale.device)
                 for state in self._per_optimizer_states.values()
                 for inf in state["found_inf_per_device"].values()
             ]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            if any(found):
-                scale.mul_(self._backoff_factor)
-                tracker.fill_(0)
-            elif tracker.item() + 1 == self._growth_interval:
-                grown = scale.item() * self._growth_factor
-                if grown < float("inf"):
-                    scale.fill_(grown)
-                tracker.fill_(0)
-            else:
-                tracker.add_(1)
+            mt._amp_update_scale_(
+                scale,
+                tracker,
+                sum(found[1:], found[0]),
+                self._growth_factor,
+                self._backoff_factor,
+                self._growth_interval,
+            )
         self._per_optimizer_states = defaultdict(_fresh_optimizer_state)
 
     def _get_scale_async(self) -> Any:

@@ -63,7 +63,7 @@ def _infer(data: Any) -> _dtype_class:
     if isinstance(data, (ndarray, np.generic)):
         return _dtype.from_numpy_dtype(data.dtype)
     if isinstance(data, numbers.Number):
-        return scalar_dtype(data)
+        return _dtype.inferred_complex_dtype() if isinstance(data, complex) else scalar_dtype(data)
     if isinstance(data, (str, bytes)):
         raise TypeError("a string is no number")
     best = None
@@ -77,6 +77,7 @@ def _infer(data: Any) -> _dtype_class:
     return _dtype.get_default_dtype() if best is None else best
 
 
+_MISSING: Any = object()
 _NUMBERS = {bool, int, float, complex}
 
 
@@ -227,7 +228,11 @@ def _sequence(data: Any) -> Any:
     if hasattr(data, "__array__"):
         return np.asarray(data)
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
-        return [data[i] for i in range(len(data))]
+        count = len(data)
+        try:
+            return [data[i] for i in range(count)]
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+            raise ValueError(f"could not determine the shape of object type '{type(data).__name__}'") from None
     raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
 
 
@@ -250,7 +255,7 @@ def _wrapped(data: Any, kind: _dtype_class) -> ndarray:
 
 @native.constructor
 def tensor(
-    data: Any,
+    data: Any = _MISSING,
     *,
     dtype: _dtype_class | None = None,
     device: Any = None,
@@ -258,6 +263,8 @@ def tensor(
     pin_memory: bool = False,
 ) -> Tensor:
     """A new leaf tensor with a copy of the data: numbers, nested sequences, arrays, or a tensor (its values)."""
+    if data is _MISSING:
+        raise TypeError('tensor() missing 1 required positional arguments: "data"')
     where = None if device is None else _device(device)
     dtype = dtype_argument("tensor", dtype)
     if isinstance(data, Tensor):
@@ -393,12 +400,21 @@ def frombuffer(
     return made.requires_grad_(True) if requires_grad else made
 
 
-def legacy_tensor(kind: _dtype_class, *args: Any, device: Any = None, of: str = "cpu", **kwargs: Any) -> Tensor:
+def legacy_tensor(
+    kind: _dtype_class, *args: Any, device: Any = None, like: Tensor | None = None, **kwargs: Any
+) -> Tensor:
     """`torch.FloatTensor(2, 3)` and its kin: sizes give uninitialised memory, a sequence or array its values.
 
-    of: the type of device that `device` must have, RuntimeError for another one.
+    like: the tensor whose `new` it is. RuntimeError for a device of another type than its (the CPU), and for any device beside a tensor.
     """
-    where = default_device() if device is None else _device(device)
+    where = _device(device) if device is not None else default_device() if like is None else like.device
+    if device is not None and len(args) == 1 and isinstance(args[0], Tensor):
+        if like is None:
+            form, other = "constructor of the form torch.Tensor", "torch.tensor(...) or torch.as_tensor(...)"
+        else:
+            form, other = "new of the form tensor.new", "torch.as_tensor(...)"
+        raise RuntimeError(f"Legacy tensor {form}(tensor, device=device) is not supported.  Use {other} instead.")
+    of = "cpu" if like is None else like.device.type
     if device is not None and where.type != of:
         raise RuntimeError(f"legacy constructor expects device type: {of} but device type: {where.type} was passed")
     if not args:

@@ -9,8 +9,10 @@ from ..._generated import functions
 
 
 def operators_of(namespace: str, module: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a module, given its globals: an operator is found, and kept there, when it is asked for."""
+    """`__getattr__` and `__dir__` of a module, given its globals: an operator is found, and kept there, when it is asked for.
+    Its `__all__` has them too."""
     operators = functions.NAMESPACES.get(namespace, {})
+    module["__all__"] = [*module.get("__all__", ()), *operators]
 
     def find(name: str) -> Any:
         if name not in operators:

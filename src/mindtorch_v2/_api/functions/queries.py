@@ -92,7 +92,7 @@ def numel(input: Tensor) -> int:
 @builtin
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape."""
-    return input.shape == other.shape
+    return input.is_same_size(other)
 
 
 @builtin

@@ -51,7 +51,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 @overridable
 def einsum(*args: Any) -> Tensor:
     """Einstein summation: `einsum('ij,jk->ik', a, b)`, operands also as one list, or as (operand, subscripts) pairs."""
-    if not args:
+    if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
         )

@@ -13,11 +13,11 @@ from ..._dispatch.lazy import LazyMethod, LazyProperty
 METHODS = {
     "attributes": (
         "has_names is_contiguous storage_type data_ptr untyped_storage _typed_storage is_floating_point is_complex "
-        "is_signed get_device is_conj is_neg _is_zerotensor resolve_conj resolve_neg is_pinned pin_memory record_stream "
+        "is_signed get_device is_conj is_neg _is_zerotensor _fix_weakref resolve_conj resolve_neg is_pinned pin_memory record_stream "
         "share_memory_ is_shared is_distributed set_ is_set_to resize_ resize_as_ dim_order type"
     ),
     "conversion": (
-        "float double half bfloat16 int long short char byte bool cfloat cdouble to cpu cuda npu xpu ipu mtia mps "
+        "float double half bfloat16 int long short char byte bool chalf cfloat cdouble to cpu cuda npu xpu ipu mtia mps "
         "type_as numpy __array__ __array_priority__ item tolist is_nonzero __bool__ __int__ __float__ __complex__ "
         "__index__ __invert__ module_load new_tensor new __dlpack__ __dlpack_device__ _to_dtype"
     ),

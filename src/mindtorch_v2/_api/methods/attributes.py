@@ -27,7 +27,7 @@ from ..._pinned import is_pinned as _is_pinned
 from ..._rules.geometry import channels_last_strides, prefers_channels_last
 from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
 from ..._state import TLS
-from ..._storage import UntypedStorage, address, storage_of, strided_view, view_of_root
+from ..._storage import address, storage_of, strided_view, view_of_root
 from ..._tensor import Tensor, bump_version, wrap
 from ..._typed_storage import LEGACY_STORAGES, TypedStorage, legacy_name
 from ..functions import types
@@ -129,6 +129,10 @@ def _same(self: Tensor) -> Tensor:
     return self
 
 
+def _nothing(self: Tensor) -> None:
+    """Weak references see a tensor as long as it lives, so that nothing is to be mended."""
+
+
 def _false(self: Tensor) -> bool:
     return False
 
@@ -198,17 +202,16 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     exposed(self)
     if source is None:
         self._data = backends.empty((0,), None, self._dtype, self.device)
-    elif isinstance(source, Tensor):
-        if size is None:
-            self._data = exposed(source)
-        else:
-            self._data = _payload.as_strided(
-                exposed(source), tuple(size), _strides(size, stride), storage_offset - source.storage_offset()
-            )
+    elif isinstance(source, Tensor) and size is None:
+        self._data = exposed(source)
     else:
-        untyped = source if isinstance(source, UntypedStorage) else source.untyped()
+        untyped = source.untyped_storage() if isinstance(source, Tensor) else source.untyped()
         if size is None:
             size = (untyped.nbytes() // self._dtype.itemsize,)
+        same = tuple(size) == self.shape and (stride is None or tuple(stride) == self.stride())
+        needed = (storage_offset + _payload.extent(tuple(size), _strides(size, stride))) * self._dtype.itemsize
+        if not same and storage_offset >= 0 and needed > untyped.nbytes() and self.device.type == "cpu":
+            untyped.grow(needed)
         if isinstance(self._data, _payload.DevicePayload):
             self._data = self._data.__class__(tuple(size), _strides(size, stride), self._dtype, storage_offset, untyped)
         else:
@@ -339,6 +342,7 @@ MEMBERS: dict[str, Any] = {
     "is_conj": _false,
     "is_neg": _false,
     "_is_zerotensor": _false,
+    "_fix_weakref": _nothing,
     "resolve_conj": _same,
     "resolve_neg": _same,
     "is_pinned": is_pinned,

@@ -12,7 +12,7 @@ from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension
 from ..._device import device as _device
 from ..._dispatch import backends, below, native, ops
 from ..._dispatch.convert import as_dtype
-from ..._dtype import DTYPES, dtype as _dtype_class
+from ..._dtype import DTYPES, dtype as _dtype_class, known_to_numpy
 from ..._layout import (
     channels_last,
     channels_last_3d,
@@ -247,23 +247,15 @@ def item(self: Tensor) -> Any:
         return read
     data = _host_array(self, "item()")
     value = data.item()
-    return value if value.__class__ in _NATIVE else _python(data)
+    return value if value.__class__ in _NATIVE else known_to_numpy(data).item()
 
 
 _NATIVE = (float, int, bool, complex)
 
 
-def _python(data: ndarray) -> Any:
-    """Numbers of dtypes that numpy does not know itself."""
-    return data.astype(np.float64).item()
-
-
 def tolist(self: Tensor) -> Any:
     """The values as nested lists of Python numbers; a number for a 0-dim tensor."""
-    data = _host_array(self, "tolist()")
-    if data.dtype.num >= 256:  # a type of another package
-        data = data.astype(np.float64)
-    return data.tolist()
+    return known_to_numpy(_host_array(self, "tolist()")).tolist()
 
 
 def __bool__(self: Tensor) -> bool:
@@ -324,6 +316,7 @@ CASTS = {
     "char": "int8",
     "byte": "uint8",
     "bool": "bool",
+    "chalf": "complex32",
     "cfloat": "complex64",
     "cdouble": "complex128",
 }
@@ -352,7 +345,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
         from ..functions.sparse import legacy_sparse_tensor
 
         return legacy_sparse_tensor(self._dtype, args, device or self.device)
-    return legacy_tensor(self._dtype, *args, device=device or self.device, of=self.device.type)
+    return legacy_tensor(self._dtype, *args, device=device, like=self)
 
 
 def __dlpack__(

@@ -6,7 +6,6 @@ history, an index that numpy reads alike is numpy's own.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -338,12 +337,6 @@ def _item(part: Any) -> Any:
         return from_numpy(np.array(part)) if part.ndim else (bool(part) if part.dtype == bool else int(part))
     if isinstance(part, Tensor) and part._dtype.category > 1:
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    if isinstance(part, Tensor) and part._dtype is _uint8:
-        warnings.warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-            UserWarning,
-            stacklevel=4,
-        )
     return part
 
 

@@ -63,6 +63,15 @@ def unique(
     return unique_function(self, sorted, return_inverse, return_counts, dim)
 
 
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape. RuntimeError for a nested one beside this one, which is not."""
+    if other.is_nested:
+        raise RuntimeError(
+            "Expected both self and other to be nested tensors. Self is not nested. While Other is nested."
+        )
+    return self._data.shape == other._data.shape
+
+
 def apply_(self: Tensor, function: Any) -> Tensor:
     """Replace each element by `function(element)`; for CPU tensors without history."""
     if self.device.type != "cpu":
@@ -143,6 +152,6 @@ MEMBERS: dict[str, Any] = {
     "apply_": apply_,
     "map_": map_,
     "map2_": map2_,
-    "is_same_size": lambda self, other: self._data.shape == other._data.shape,
+    "is_same_size": is_same_size,
 }
 ATTACHED = native.members(Tensor, MEMBERS)

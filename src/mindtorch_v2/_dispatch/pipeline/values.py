@@ -6,11 +6,8 @@ payload) of it: that is how the planner knows which results nobody will look at.
 
 from __future__ import annotations
 
-import os
 import sys
 import weakref
-from importlib.util import find_spec
-from pathlib import Path
 from traceback import clear_frames
 from typing import Any
 
@@ -20,15 +17,9 @@ from ..._memory import owner
 from ..._payload import contiguous_strides, extent
 from ..._pending import PendingPayload, PendingStorage, window
 from ..._tensor import Tensor, wrap
+from ..._warnings import homes
 
-_PACKAGE = Path(__file__).resolve().parents[2]
-_GENERATED = find_spec(f"{__name__.partition('.')[0]}._generated")
-HOMES = tuple(
-    dict.fromkeys(
-        str(Path(folder).resolve()) + os.sep
-        for folder in (_PACKAGE, *((_GENERATED and _GENERATED.submodule_search_locations) or ()))
-    )
-)
+HOMES = homes()
 _inner: dict[str, bool] = {}  # by file: whether it is this package's
 
 

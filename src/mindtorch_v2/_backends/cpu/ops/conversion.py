@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...._dispatch.native import kernel
+from ...._dtype import COMPLEX_KINDS
 
 
 def cast(array: ndarray, dtype: np.dtype) -> ndarray:
@@ -16,14 +17,16 @@ def cast(array: ndarray, dtype: np.dtype) -> ndarray:
     if dtype.kind in "iu" and kind not in "iub":
         with np.errstate(invalid="ignore", over="ignore"):
             return _real(array).astype(dtype)
-    if kind == "c" and dtype.kind != "c":
-        return (array != 0) if dtype.kind == "b" else array.real.astype(dtype)
+    if kind in COMPLEX_KINDS and dtype.kind not in COMPLEX_KINDS:
+        return (array != 0) if dtype.kind == "b" else _real(array).astype(dtype)
     if dtype == np.float16 and kind in "fiu":  # by way of float32, as PyTorch goes
         return array.astype(np.float32, copy=False).astype(dtype)
     return array.astype(dtype)
 
 
 def _real(array: ndarray) -> ndarray:
+    if array.dtype.kind == "W":
+        array = array.astype(np.complex64)
     return array.real if array.dtype.kind == "c" else array
 
 

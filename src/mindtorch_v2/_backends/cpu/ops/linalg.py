@@ -253,7 +253,15 @@ def cholesky_solve(self: ndarray, input2: ndarray, upper: bool = False) -> ndarr
 
 
 def cholesky_inverse(self: ndarray, upper: bool = False) -> ndarray:
-    """The inverse of the matrix whose Cholesky factor self is."""
+    """The inverse of the matrix whose Cholesky factor self is. LinAlgError for a zero on the diagonal."""
+    zero = np.argwhere(np.diagonal(self, axis1=-2, axis2=-1) == 0)
+    if zero.size:
+        *batch, at = zero[0].tolist()
+        where = f"(Batch element {np.ravel_multi_index(batch, self.shape[:-2])}): " if batch else ""
+        raise LinAlgError(
+            f"cholesky_inverse: {where}The diagonal element {at + 1} is zero, the inversion could not be completed because the input "
+            "matrix is singular."
+        )
     return cholesky_solve(np.broadcast_to(np.eye(self.shape[-1], dtype=self.dtype), self.shape), self, upper)
 
 
