@@ -137,12 +137,12 @@ static int fair_shapes(PyArrayObject *alpha, int width)
     return 1;
 }
 
-/* An array of few shapes, contiguous (a copy of one that distributions have expanded), its width, and the stream to draw from; NULL to decline. */
+/* An array of shapes, contiguous (a copy of one that distributions have expanded), its width, and the stream to draw from; NULL to decline. */
 static Stream *shapes_of(PyObject *object, PyObject *generator, PyArrayObject **alpha, int *width)
 {
     *alpha = NULL;
     *width = is_array(object) ? float_width((PyArrayObject *)object) : 0;
-    if (!*width || PyArray_SIZE((PyArrayObject *)object) > FEW) {
+    if (!*width) {
         return NULL;
     }
     *alpha = dense_width(object) ? (PyArrayObject *)Py_NewRef(object) : (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)object, NPY_CORDER);
@@ -160,6 +160,7 @@ static PyObject *gamma_kernel(PyObject *const *args)
     PyArrayObject *alpha;
     Stream *stream = shapes_of(args[0], args[1], &alpha, &width);
     PyObject *made = stream == NULL ? NULL : new_like(alpha);
+    PyThreadState *thread = made != NULL && PyArray_SIZE(alpha) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
     for (npy_intp i = 0; made != NULL && i < PyArray_SIZE(alpha); i++) {
         if (width == 8) {
             double drawn = draw_gamma(stream, ((const double *)PyArray_DATA(alpha))[i], 0);
@@ -169,6 +170,9 @@ static PyObject *gamma_kernel(PyObject *const *args)
             float drawn = (float)draw_gamma(stream, ((const float *)PyArray_DATA(alpha))[i], 1);
             ((float *)PyArray_DATA((PyArrayObject *)made))[i] = drawn < TINY_FLOAT ? TINY_FLOAT : drawn;
         }
+    }
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
     }
     if (stream != NULL) {
         give_stream(stream);
@@ -203,6 +207,7 @@ static PyObject *dirichlet_kernel(PyObject *const *args)
     PyObject *made = stream == NULL ? NULL : new_like(alpha);
     const double below_one = 1 - 1.1102230246251565e-16;
     const float single_below_one = 1 - 5.9604645e-08f;
+    PyThreadState *thread = made != NULL && PyArray_SIZE(alpha) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
     for (npy_intp start = 0; made != NULL && start < PyArray_SIZE(alpha); start += row) {
         double drawn[8];
         for (npy_intp i = 0; i < row; i++) {
@@ -221,10 +226,128 @@ static PyObject *dirichlet_kernel(PyObject *const *args)
             }
         }
     }
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
     if (stream != NULL) {
         give_stream(stream);
     }
     Py_XDECREF((PyObject *)alpha);
+    return made;
+}
+
+/* A double, rounded to single precision where the parameters have that. */
+static inline double rounded(double x, int single)
+{
+    return single ? (double)(float)x : x;
+}
+
+/* Sums of the waiting times between successes, as in `gamma.py`. */
+static double binomial_waiting(Stream *stream, double count, double prob, int single)
+{
+    double log_prob = rounded(log1p(-prob), single), total = 0, successes = 0;
+    for (;;) {
+        double u = rounded(stream_double(stream), single);
+        double wait = u > 0 ? ceil(rounded(rounded(log(u), single) / log_prob, single)) : INFINITY;
+        total = rounded(total + wait, single);
+        if (total > count) {
+            return successes;
+        }
+        successes++;
+    }
+}
+
+/* log k! less Stirling's formula for it. */
+static double stirling_tail(double k)
+{
+    static const double tails[] = {0.0810614667953272,  0.0413406959554092,  0.0276779256849983,  0.02079067210376509, 0.0166446911898211,
+                                   0.0138761288230707,  0.0118967099458917,  0.0104112652619720,  0.00925546218271273, 0.00833056343336287};
+    if (k <= 9) {
+        return tails[(int)k];
+    }
+    double squared = (k + 1) * (k + 1);
+    return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / squared) / squared) / (k + 1);
+}
+
+/* Hoermann's algorithm BTRS, as in `gamma.py`. */
+static double binomial_transformed(Stream *stream, double count, double prob, int single)
+{
+    double deviation = sqrt(count * prob * (1 - prob)), b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * prob;
+    double c = count * prob + 0.5, squeeze = 0.92 - 4.2 / b, odds = prob / (1 - prob), alpha = (2.83 + 5.1 / b) * deviation;
+    double m = floor((count + 1) * prob);
+    for (;;) {
+        double u = rounded(stream_double(stream) - 0.5, single), v = rounded(stream_double(stream), single), us = 0.5 - fabs(u);
+        double k = us != 0 ? floor((2 * a / us + b) * u + c) : -1;
+        if (us >= 0.07 && v <= squeeze) {
+            return k;
+        }
+        if (k < 0 || k > count) {
+            continue;
+        }
+        double ratio = v != 0 ? log(v * alpha / (a / (us * us) + b)) : -INFINITY;
+        double bound = (m + 0.5) * log((m + 1) / (odds * (count - m + 1))) + (count + 1) * log((count - m + 1) / (count - k + 1)) +
+                       (k + 0.5) * log(odds * (count - k + 1) / (k + 1)) + stirling_tail(m) + stirling_tail(count - m) - stirling_tail(k) -
+                       stirling_tail(count - k);
+        if (ratio <= bound) {
+            return k;
+        }
+    }
+}
+
+static double draw_binomial(Stream *stream, double count, double prob, int single)
+{
+    if (count <= 0 || prob <= 0) {
+        return 0;
+    }
+    if (isnan(prob) || prob >= 1) {
+        return isnan(prob) ? prob : count;
+    }
+    double rare = prob > 0.5 ? rounded(1 - prob, single) : prob;
+    double drawn = (count * rare >= 10 ? binomial_transformed : binomial_waiting)(stream, count, rare, single);
+    return prob > 0.5 ? count - drawn : drawn;
+}
+
+static double element_of(PyArrayObject *array, npy_intp i, int width)
+{
+    return width == 8 ? ((const double *)PyArray_DATA(array))[i] : ((const float *)PyArray_DATA(array))[i];
+}
+
+/* count, prob, generator: of one shape and dtype; counts are whole numbers. */
+static PyObject *binomial_kernel(PyObject *const *args)
+{
+    int width = is_array(args[0]) ? float_width((PyArrayObject *)args[0]) : 0;
+    if (!width || !is_array(args[1]) || float_width((PyArrayObject *)args[1]) != width ||
+        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1])) {
+        return NULL;
+    }
+    PyArrayObject *parts[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) {
+        parts[i] = dense_width(args[i]) ? (PyArrayObject *)Py_NewRef(args[i]) : (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)args[i], NPY_CORDER);
+    }
+    npy_intp n = parts[0] != NULL ? PyArray_SIZE(parts[0]) : 0;
+    int fair = parts[0] != NULL && parts[1] != NULL;
+    for (npy_intp i = 0; fair && i < n; i++) {
+        double count = element_of(parts[0], i, width);
+        fair = count < 1e15 && count == floor(count);
+    }
+    Stream *stream = fair ? take_stream(args[2]) : NULL;
+    PyObject *made = stream == NULL ? NULL : new_like(parts[0]);
+    if (made != NULL) {
+        char *out = PyArray_DATA((PyArrayObject *)made);
+        PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        for (npy_intp i = 0; i < n; i++) {
+            double drawn = draw_binomial(stream, element_of(parts[0], i, width), element_of(parts[1], i, width), width == 4);
+            store_number(width == 8 ? KIND_DOUBLE : KIND_FLOAT, out, i, drawn);
+        }
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    if (stream != NULL) {
+        give_stream(stream);
+    }
+    Py_XDECREF((PyObject *)parts[0]);
+    Py_XDECREF((PyObject *)parts[1]);
     return made;
 }
 
@@ -355,5 +478,6 @@ const KernelEntry draw_kernels[] = {
     {"random.standard_gamma", gamma_kernel},
     {"random.sample_dirichlet", dirichlet_kernel},
     {"random.multinomial", multinomial_kernel},
+    {"random.binomial", binomial_kernel},
     {NULL, NULL},
 };

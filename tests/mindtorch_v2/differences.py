@@ -107,6 +107,5 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "histc": {"message": WORDS},
     "histogram.bins_tensor": {"error": EMPTY},
     # expression
-    "torch.ones(2, dtype=torch.float16) * torch.tensor(2, dtype=torch.complex64)": {"error": STRICT},
 }
 """Kinds: error (raises where PyTorch does not, or the other way round), message, result, dtype, shape, values, strides."""

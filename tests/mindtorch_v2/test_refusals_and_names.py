@@ -354,3 +354,18 @@ def test_product_with_rows_of_bytes():
     w = torch.tensor([[1, 2, 3, 4], [-1, 0, 1, 2]], dtype=torch.int8)
     made = torch._weight_int8pack_mm(torch.tensor([[1.0, 2, 3, 4]]), w, torch.tensor([0.5, 2.0]))
     assert made.tolist() == [[15.0, 20.0]]
+
+
+def test_factors_of_a_batch_up_to_what_is_not_positive():
+    a = torch.tensor([[[4.0, 2], [2, 5]], [[4, 2], [2, 1]], [[-1, 0], [2, 5]]])
+    factors, info = torch.linalg.cholesky_ex(a)
+    assert info.tolist() == [0, 2, 1]
+    assert factors.tolist() == [[[2, 0], [1, 2]], [[2, 0], [1, 0]], [[-1, 0], [2, 5]]]
+
+
+def test_draws_of_many_trials():
+    torch.manual_seed(3)
+    drawn = torch.binomial(torch.full((5000,), 10.0), torch.full((5000,), 0.3))
+    torch.manual_seed(3)
+    again = torch.binomial(torch.full((5,), 10.0), torch.full((5,), 0.3))
+    assert drawn[:5].tolist() == again.tolist() and 2.9 < drawn.mean().item() < 3.1

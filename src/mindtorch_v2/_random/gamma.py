@@ -111,11 +111,11 @@ def _stirling_tail(k: float) -> float:
 
 def _binomial_waiting(count: float, prob: float, uniform: _Uniforms, kind: type) -> float:
     """Sums of the waiting times between successes (Devroye, "Non-uniform random variate generation", X.4)."""
-    log_prob = kind(np.log1p(kind(-prob)))
+    log_prob = kind(math.log1p(-prob))
     total, successes = kind(0), 0
     while True:
         u = kind(uniform())
-        total += np.ceil(np.log(u) / log_prob) if u > 0 else kind(np.inf)
+        total += np.ceil(kind(math.log(u)) / log_prob) if u > 0 else kind(np.inf)
         if total > count:
             return successes
         successes += 1

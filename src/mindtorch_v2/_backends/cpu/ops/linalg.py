@@ -33,18 +33,24 @@ def _refuse(info: ndarray, api: str, message: str) -> None:
 # --- cholesky -----------------------------------------------------------------------------------------------------------------
 
 
-def _partial_cholesky(a: ndarray) -> tuple[ndarray, int]:
-    """The factor up to the first leading minor that is not positive, and its order; what follows is left as it was."""
+def _partial_cholesky(a: ndarray) -> tuple[ndarray, ndarray]:
+    """Of each matrix the factor up to the first leading minor that is not positive, and its order; behind its last
+    pivot all is left as it was."""
     result = np.tril(a)
-    for j in range(len(a)):
-        row = result[j, :j]
-        pivot = (result[j, j] - row @ row.conj()).real
-        if not pivot > 0:
-            return result, j + 1
-        root = np.sqrt(pivot)
-        result[j, j] = root
-        result[j + 1 :, j] = (result[j + 1 :, j] - result[j + 1 :, :j] @ row.conj()) / root
-    return result, 0
+    order = np.zeros(len(a), np.int32)
+    for j in range(a.shape[-1]):
+        row = result[:, j, :j].conj()
+        pivot = (result[:, j, j] - (result[:, j, :j] * row).sum(-1)).real
+        bad = (order == 0) & ~(pivot > 0)
+        order[bad], result[bad, j, j] = j + 1, pivot[bad]
+        good = order == 0
+        if not good.any():
+            break
+        root = np.sqrt(pivot[good])
+        below = result[good, j + 1 :, j] - (result[good, j + 1 :, :j] @ row[good][..., None])[..., 0]
+        result[good, j, j] = root
+        result[good, j + 1 :, j] = below / root[:, None]
+    return result, order
 
 
 @kernel
@@ -57,9 +63,8 @@ def cholesky_ex(self: ndarray, upper: bool = False, check_errors: bool = False) 
         if np.isnan(np.diagonal(factor, 0, -2, -1)).any():  # which LAPACK lets pass
             raise Failed
     except Failed:
-        pairs = [_partial_cholesky(a) for a in _batch(lower)]
-        factor = np.stack([made for made, _ in pairs]).reshape(self.shape)
-        info[...] = np.reshape([order for _, order in pairs], info.shape)
+        factor, orders = _partial_cholesky(_batch(lower))
+        factor, info = factor.reshape(self.shape), orders.reshape(info.shape)
     if check_errors:
         _refuse(info, "linalg.cholesky_ex", CHOLESKY)
     return _adjoint(factor) if upper else factor, info

@@ -370,6 +370,7 @@ def sample_dirichlet(self: Array, generator: Any = None) -> Array:
     return streams.dirichlet(_gen(generator), self)
 
 
+@kernel
 def binomial(count: Array, prob: Array, generator: Any = None) -> Array:
     """How many trials of count succeed with probability prob."""
     return streams.binomial(_gen(generator), count, prob)
