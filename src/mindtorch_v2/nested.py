@@ -46,9 +46,6 @@ def _pointwise() -> frozenset[str]:
     return frozenset({*names, *(f"{name}_" for name in names), *(f"__{name}__" for name in names)})
 
 
-_BOTH_NESTED = "Expected both self and other to be nested tensors."
-
-
 class NestedTensor(Tensor):
     """See Note [Nested tensors]."""
 
@@ -75,6 +72,8 @@ class NestedTensor(Tensor):
         if name == "cat":
             return cls._joined(*args, **given)
         nested = cls._of_arguments([*args, *given.values()])
+        if name == "is_same_size":
+            return nested.is_same_size(args[1] if nested is args[0] else args[0], nested is args[0])
         if name in _OF_BATCHES:
             return nested._one_by_one(func, args, given)
         if name in _BY_DIM:
@@ -151,10 +150,11 @@ class NestedTensor(Tensor):
             raise RuntimeError(f"{name}: the dimension 0 of a nested tensor is its list")
         return dim - 1 if dim > 0 else dim
 
-    def is_same_size(self, other: Tensor) -> bool:
-        """Whether the parts have the same shapes. RuntimeError for a tensor that is not nested."""
+    def is_same_size(self, other: Tensor, first: bool = True) -> bool:  # type: ignore[override]
+        """Whether the parts have the same shapes. RuntimeError for a tensor that is not nested; first: this one stands before it."""
         if not isinstance(other, NestedTensor):
-            raise RuntimeError(f"{_BOTH_NESTED} Self is nested. While Other is not nested.")
+            who = "Self is nested. While Other is not" if first else "Self is not nested. While Other is"
+            raise RuntimeError(f"Expected both self and other to be nested tensors. {who} nested.")
         return [part.shape for part in self._parts] == [part.shape for part in other._parts]
 
     @property
