@@ -138,9 +138,9 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
 
 
 @road((tables._linalg_svd,), )
-def _linalg_svd(A, full_matrices=False, compute_uv=True, *, driver=None):
+def _linalg_svd(A, full_matrices=False, compute_uv=True, *, driver=None, out=None):
     """_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
-    return call(tables._linalg_svd, (A, full_matrices, compute_uv, driver))
+    return call(tables._linalg_svd, (A, full_matrices, compute_uv, driver), out)
 
 
 @road((tables.linalg_svd,), )
@@ -162,9 +162,9 @@ def svd(input, some=True, compute_uv=True, *, out=None):
 
 
 @road((tables._linalg_eigh,), )
-def _linalg_eigh(A, UPLO='L', compute_v=True):
+def _linalg_eigh(A, UPLO='L', compute_v=True, *, out=None):
     """_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"""
-    return call(tables._linalg_eigh, (A, UPLO, compute_v))
+    return call(tables._linalg_eigh, (A, UPLO, compute_v), out)
 
 
 @road((tables.linalg_eigh,), )

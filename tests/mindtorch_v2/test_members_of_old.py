@@ -159,3 +159,28 @@ def test_buffers_and_scalars_of_numpy():
     source = torch.ones(2)
     capsule = torch.utils.dlpack.to_dlpack(source)
     assert torch.asarray(capsule).tolist() == [1.0, 1.0]
+
+
+def test_random_values_are_those_of_the_seed_below_the_upper_bound():
+    torch.manual_seed(1)
+    drawn = make_tensor((2, 2), dtype=torch.float32, device="cpu")
+    torch.manual_seed(1)
+    assert torch.equal(drawn, torch.empty(2, 2).uniform_(-9, 9))
+    for dtype in (torch.float16, torch.bfloat16):
+        assert (make_tensor(20000, dtype=dtype, device="cpu", low=0, high=1) < 1).all()
+    every = make_tensor((3, 4), dtype=torch.cfloat, device="cpu", noncontiguous=True)
+    assert every.shape == (3, 4) and every.stride() == (8, 2) and every.storage_offset() == 1
+
+
+def test_slices_with_nan_are_all_distinct():
+    x = torch.tensor([[1.0, float("nan")], [1.0, float("nan")], [0, 2], [0, 2]])
+    values, counts = torch.unique(x, dim=0, return_counts=True)
+    assert values.shape == (3, 2) and counts.tolist() == [2, 1, 1]
+
+
+def test_private_decompositions_write_into_buffers():
+    x = torch.eye(3) + 1
+    for run in (torch.ops.aten._linalg_svd, torch.ops.aten._linalg_eigh):
+        made = run(x)
+        buffers = tuple(torch.empty(0) for _ in made)
+        assert all(torch.equal(a, b) for a, b in zip(made, getattr(torch, run.__name__)(x, out=buffers)))

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from .._dispatch import ops
-from .._dtype import dtype as _dtype, finfo, iinfo
+from .._dtype import FLOAT8, dtype as _dtype, finfo, float32, iinfo
 from .._tensor import Tensor
 
 
@@ -50,6 +50,14 @@ def _interval(dtype: _dtype, low: Any, high: Any) -> tuple[Any, Any]:
     return (math.ceil(low), math.ceil(high)) if dtype.category < 2 else (low, high)
 
 
+def _fill_uniformly(made: Tensor, low: float, high: float) -> None:
+    """Fill a tensor with values from [low, high), whose distance may be more than the dtype holds."""
+    if high - low >= finfo(made.dtype).max:
+        made.uniform_(low / 2, high / 2).mul_(2)
+    else:
+        made.uniform_(low, high)
+
+
 def make_tensor(
     *shape: Any,
     dtype: _dtype,
@@ -81,15 +89,14 @@ def make_tensor(
     bottom, top = _interval(dtype, low, high)
     if category < 2:
         made = ops.randint(bottom, top, wide, dtype=dtype, device=device)
-    elif category == 3:
-        part = dtype.to_real()
-        made = ops.complex(*(ops.rand(wide, dtype=part, device=device) * (top - bottom) + bottom for _ in range(2)))
     else:
-        made = (ops.rand(wide, device=device) * (top - bottom) + bottom).to(dtype)
-    if exclude_zero:
-        made = ops.masked_fill(made, made == 0, 1)
+        made = ops.empty(wide, dtype=float32 if dtype in FLOAT8 else dtype, device=device)
+        _fill_uniformly(ops.view_as_real(made) if category == 3 else made, bottom, top)
+        made = made.to(dtype)
     if noncontiguous and size:
-        made = made[..., ::2]
-    if memory_format is not None:
-        made = ops.contiguous(made, memory_format=memory_format)
+        made = made[..., 1::2]  # with an offset too
+    elif memory_format is not None:
+        made = ops.clone(made, memory_format=memory_format)
+    if exclude_zero:
+        made[made == 0] = finfo(dtype).tiny if category > 1 else 1
     return made.requires_grad_(True) if requires_grad else made

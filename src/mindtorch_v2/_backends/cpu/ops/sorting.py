@@ -221,7 +221,9 @@ def unique_dim(
     return_counts: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Unique slices along a dimension: (slices in order, inverse, counts)."""
-    values, inverse, counts = np.unique(_comparable(self), return_inverse=True, return_counts=True, axis=dim)
+    values, inverse, counts = np.unique(
+        _comparable(self), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+    )
     return _slices_first(values.astype(self.dtype, copy=False), dim), inverse.reshape(-1), counts
 
 
