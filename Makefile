@@ -7,12 +7,13 @@ TEST := .venv/test
 DEMO := .venv/demo
 REF := .venv/reference
 ECOSYSTEM := .venv/ecosystem
+DISTRIBUTED := .venv/distributed
 TORCH := torch==2.13.0
 
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
 
-.PHONY: conformance demo wheels test-ecosystem test test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+.PHONY: conformance demo wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -28,6 +29,9 @@ test-properties: $(TEST)/.made  ## the property tests with EXAMPLES examples per
 
 test-npu: $(TEST)/.made emulator  ## the tests on NPUs, with the emulator
 	MINDTORCH_NPU_EMULATOR=1 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/npu
+
+test-distributed: $(DISTRIBUTED)/.made  ## torch.distributed, with ranks that MPI starts
+	OMP_NUM_THREADS=1 $(DISTRIBUTED)/bin/python -m pytest tests/distributed
 
 codegen: $(TEST)/.made  ## write generated/ from schema/
 	$(TEST)/bin/python -m codegen generate
@@ -120,6 +124,11 @@ $(ECOSYSTEM)/.made: pyproject.toml tests/ecosystem/requirements.txt $(NATIVE)
 	$(ECOSYSTEM)/bin/python -m mindtorch_v2 torch-wheel $(ECOSYSTEM)/wheels
 	$(ECOSYSTEM)/bin/python -m pip install -q $(ECOSYSTEM)/wheels/torch-*.whl
 	$(ECOSYSTEM)/bin/python -m pip install -q -c $(ECOSYSTEM)/wheels/constraints.txt -r tests/ecosystem/requirements.txt
+	touch $@
+
+$(DISTRIBUTED)/.made: pyproject.toml $(NATIVE)
+	$(PYTHON) -m venv $(DISTRIBUTED)
+	$(DISTRIBUTED)/bin/python -m pip install -q -e '.[fast,distributed,test]'
 	touch $@
 
 $(WHEELS)/.made: pyproject.toml

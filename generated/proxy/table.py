@@ -31,7 +31,7 @@ ROWS = {
     },
     "_C._distributed_c10d": {
         "tier": 3,
-        "from": {'torch.distributed': 'ProcessGroup ReduceOp Reducer Store Work'},
+        "from": {'mindtorch_v2.distributed': 'DebugLevel FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work', 'mindtorch_v2.distributed.distributed_c10d': 'AllgatherOptions AllreduceCoalescedOptions AllreduceOptions AllToAllOptions BarrierOptions BroadcastOptions GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions _resolve_process_group'},
     },
     "_C._distributed_rpc": {
         "tier": 3,
@@ -532,18 +532,6 @@ ROWS = {
         "tier": 2,
         "returns": {'is_enabled': False, 'tuning_is_enabled': False},
     },
-    "distributed": {
-        "tier": 2,
-        "doc": "one process, never initialised",
-        "because": "mindtorch_v2 runs in one process",
-        "from": {'mindtorch_v2._torch_proxy.stubs.distributed': 'Backend GroupMember group reduce_op get_rank get_world_size get_backend get_backend_config get_default_backend_for_device get_process_group_ranks get_global_rank get_group_rank', 'torch.distributed.device_mesh': 'DeviceMesh init_device_mesh'},
-        "constants": {'default_pg_timeout': None},
-        "returns": {'is_available': False, 'is_initialized': False, 'is_backend_available': False, 'is_gloo_available': False, 'is_mpi_available': False, 'is_nccl_available': False, 'is_torchelastic_launched': False, 'is_ucc_available': False, 'is_xccl_available': False, 'supports_complex': False, 'set_debug_level': None, 'set_debug_level_from_env': None},
-        "enums": {'ReduceOp': 'SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM UNUSED', 'DebugLevel': 'OFF INFO DETAIL'},
-        "exceptions": "DistBackendError DistError DistNetworkError DistStoreError QueueEmptyError",
-        "classes": "BackendConfig BarrierOptions BroadcastOptions FileStore GradBucket HashStore P2POp PrefixStore ProcessGroup ProcessGroupGloo ReduceOptions Reducer Store TCPStore Work",
-        "functions": "all_gather all_gather_coalesced all_gather_into_tensor all_gather_object all_reduce all_reduce_coalesced all_to_all all_to_all_single barrier batch_isend_irecv breakpoint broadcast broadcast_object_list destroy_process_group gather gather_object get_debug_level get_node_local_rank get_pg_count init_process_group irecv isend monitored_barrier new_group new_subgroups new_subgroups_by_enumeration recv recv_object_list reduce reduce_scatter reduce_scatter_tensor register_rendezvous_handler rendezvous scatter scatter_object_list send send_object_list split_group",
-    },
     "distributed._composable": {
         "tier": 3,
         "doc": "composable wrappers",
@@ -691,21 +679,11 @@ ROWS = {
         "because": "mindtorch_v2 runs in one process",
         "classes": "Stateful",
     },
-    "distributed.constants": {
-        "tier": 2,
-        "constants": {'default_pg_timeout': None, 'default_pg_nccl_timeout': None},
-    },
     "distributed.device_mesh": {
         "tier": 3,
         "because": "mindtorch_v2 runs in one process",
         "classes": "DeviceMesh",
         "functions": "init_device_mesh",
-    },
-    "distributed.distributed_c10d": {
-        "tier": 2,
-        "because": "mindtorch_v2 runs in one process",
-        "from": {'torch.distributed': 'Backend BackendConfig DebugLevel GroupMember P2POp PrefixStore ProcessGroup ProcessGroupGloo ReduceOp Store Work group all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier broadcast broadcast_object_list default_pg_timeout destroy_process_group gather gather_object get_backend get_global_rank get_process_group_ranks get_rank get_world_size init_process_group irecv is_backend_available is_gloo_available is_initialized is_mpi_available is_nccl_available is_torchelastic_launched is_ucc_available is_xccl_available isend new_group recv reduce reduce_scatter reduce_scatter_tensor scatter send'},
-        "functions": "_get_default_group _object_to_tensor _tensor_to_object",
     },
     "distributed.elastic": {
         "tier": 3,

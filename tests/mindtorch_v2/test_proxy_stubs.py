@@ -71,7 +71,7 @@ def test_every_stub_behaves_as_the_schema_says():
 def test_stubs_answer_as_attributes():
     python("""
         assert torch.cuda.is_available() is False and torch.cuda.device_count() == 0
-        assert torch.distributed.is_available() is False and torch.distributed.is_initialized() is False
+        assert torch.distributed.is_available() and torch.distributed.is_initialized() is False
         assert torch.distributed.fsdp.FullyShardedDataParallel is torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel
         assert torch.backends.cudnn.enabled is False and torch.backends.mps.is_available() is False
         assert torch.nn.parallel.DistributedDataParallel.__name__ == "DistributedDataParallel"

@@ -302,7 +302,7 @@ class SyncBatchNorm(_BatchNorm):
         self._check_input_dim(input)
         self._check_non_zero_input_channels(input)
         distributed = torch.distributed
-        if self.training and distributed.is_available() and distributed.is_initialized():
+        if self.training and distributed.is_initialized() and distributed.get_world_size(self.process_group) > 1:
             raise NotImplementedError("SyncBatchNorm over several processes is not implemented")
         return super().forward(input)
 

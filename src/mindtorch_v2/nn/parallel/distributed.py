@@ -8,13 +8,26 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ...utils._pytree import tree_leaves
 from ..modules.module import Module
+from ._buckets import Hook, Reducer
 
 __all__ = ["DistributedDataParallel"]
 
 
 class DistributedDataParallel(Module):
-    """Calls ``module`` in one process. Raises ValueError without a process group, NotImplementedError in a larger one."""
+    """Calls ``module``, whose parameters become those of rank 0; backward averages gradients over all ranks, in buckets, while it goes on.
+
+    Args:
+        broadcast_buffers: every forward begins with rank 0's buffers.
+        process_group: the ranks; all of them unless said.
+        bucket_cap_mb: how large a bucket may be.
+        find_unused_parameters: parameters that the output does not depend on are not waited for.
+
+    Raises:
+        ValueError: without a process group.
+        RuntimeError: for a module of which no parameter requires a gradient, and, in forward, if the backward pass before left parameters out.
+    """
 
     def __init__(
         self,
@@ -23,8 +36,11 @@ class DistributedDataParallel(Module):
         output_device: Any = None,
         dim: int = 0,
         broadcast_buffers: bool = True,
+        init_sync: bool = True,
         process_group: Any = None,
+        bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False,
+        check_reduction: bool = False,
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
         **kwargs: Any,
@@ -36,27 +52,44 @@ class DistributedDataParallel(Module):
                 "gradient."
             )
         distributed = torch.distributed
-        if process_group is None and not (distributed.is_available() and distributed.is_initialized()):
-            raise ValueError(
-                "Default process group has not been initialized, please make sure to call init_process_group."
-            )
-        size = distributed.get_world_size(process_group)
-        if size != 1:
-            raise NotImplementedError(f"DistributedDataParallel over {size} processes is not implemented")
+        self.process_group = (
+            distributed.distributed_c10d._get_default_group() if process_group is None else process_group
+        )
         self.module = module
         self.device_ids = device_ids
         self.output_device = output_device
         self.dim = dim
         self.broadcast_buffers = broadcast_buffers
-        self.process_group = process_group
         self.find_unused_parameters = find_unused_parameters
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
         self.require_backward_grad_sync = True
+        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self._kept = [buffer for name, buffer in module.named_buffers() if name not in ignored]
+        params = [param for name, param in module.named_parameters() if name not in ignored]
+        if init_sync:
+            self._from_rank_0([param.detach() for param in params] + self._kept)
+        wanted = [param for param in params if param.requires_grad]
+        self.reducer = Reducer(
+            wanted, self.process_group, int((bucket_cap_mb or 25) * (1 << 20)), find_unused_parameters
+        )
+
+    def _from_rank_0(self, tensors: list[Any]) -> None:
+        works = [self.process_group.broadcast([tensor], root=0) for tensor in tensors]
+        for work in works:
+            work.wait()
+
+    def register_comm_hook(self, state: Any, hook: Hook) -> None:
+        """Let `hook(state, bucket)` exchange buckets; it gives a future of the averages. RuntimeError if there is one."""
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if self.reducer.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self.reducer.hook = (hook, state)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it gradients are not exchanged."""
+        """Forward passes within it are followed by backward passes that exchange nothing: gradients add up."""
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
         try:
@@ -66,4 +99,10 @@ class DistributedDataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module."""
-        return self.module(*inputs, **kwargs)
+        synchronized = torch.is_grad_enabled() and self.require_backward_grad_sync
+        if self.broadcast_buffers and self._kept and self.require_backward_grad_sync and self.training:
+            self._from_rank_0(self._kept)
+        output = self.module(*inputs, **kwargs)
+        if synchronized:
+            self.reducer.begin(leaf for leaf in tree_leaves(output) if isinstance(leaf, torch.Tensor))
+        return output

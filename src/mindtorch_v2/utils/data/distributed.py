@@ -18,15 +18,13 @@ class DistributedSampler(Sampler[Any]):
 
     Args:
         dataset: what the indices are for.
-        num_replicas, rank: how many processes there are, and which one this is; both must be given, as mindtorch_v2 has no
-            process group to ask.
+        num_replicas, rank: how many processes there are, and which one this is; the default process group's unless given.
         shuffle: a random order, by `seed` and the epoch of `set_epoch`.
         seed: must be the same in every process.
         drop_last: leave out what cannot be divided evenly, instead of giving some indices twice.
 
     Raises:
-        RuntimeError: if `num_replicas` or `rank` is missing.
-        ValueError: if `rank` is out of range.
+        ValueError: if `rank` is out of range, or something is not given and there is no process group.
     """
 
     def __init__(
@@ -38,8 +36,10 @@ class DistributedSampler(Sampler[Any]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+        if num_replicas is None:
+            num_replicas = int(mt.distributed.get_world_size())
+        if rank is None:
+            rank = int(mt.distributed.get_rank())
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

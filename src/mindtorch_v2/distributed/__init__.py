@@ -1,0 +1,27 @@
+"""`torch.distributed`: several processes that work together. See docs/distributed.md."""
+
+from __future__ import annotations
+
+from ._debug import set_debug_level as set_debug_level, set_debug_level_from_env as set_debug_level_from_env
+from ._errors import (
+    DistBackendError as DistBackendError,
+    DistError as DistError,
+    DistNetworkError as DistNetworkError,
+    DistStoreError as DistStoreError,
+    QueueEmptyError as QueueEmptyError,
+)
+from ._groups import is_available as is_available
+from ._stores import FileStore as FileStore, HashStore as HashStore
+from ._tcp_store import TCPStore as TCPStore
+
+from . import distributed_c10d as distributed_c10d  # isort: skip
+from .distributed_c10d import *  # noqa: F403  (isort: skip)
+from .distributed_c10d import (
+    ProcessGroupGloo as ProcessGroupGloo,
+    _all_gather_base as _all_gather_base,
+    _coalescing_manager as _coalescing_manager,
+    _CoalescingManager as _CoalescingManager,
+    _make_nccl_premul_sum as _make_nccl_premul_sum,
+    _reduce_scatter_base as _reduce_scatter_base,
+    rendezvous as rendezvous,
+)
