@@ -918,7 +918,7 @@ ROWS = {
         "tier": 2,
         "doc": "files of TorchScript are read, run and written, and programs traced; scripting returns its argument, for nothing is compiled",
         "because": "there is no TorchScript compiler",
-        "from": {'mindtorch_v2._torch_proxy.stubs.jit': 'Final annotate isinstance export_opnames fork wait _overload _overload_method', 'mindtorch_v2.futures': 'Future'},
+        "from": {'mindtorch_v2._torch_proxy.stubs.jit': 'Final annotate isinstance export_opnames fork wait _fork _wait _overload _overload_method', 'mindtorch_v2.futures': 'Future'},
         "late": {'mindtorch_v2._script.reader': 'load', 'mindtorch_v2._script.writer': 'save', 'mindtorch_v2._script.errors': 'Error', 'mindtorch_v2._script.tracing': 'ScriptFunction TracerWarning trace trace_module', 'mindtorch_v2._script.module': 'RecursiveScriptModule ScriptModule TopLevelTracedModule TracedModule freeze optimize_for_inference'},
         "returns": {'is_scripting': False, 'is_tracing': False, 'onednn_fusion_enabled': False, 'set_fusion_strategy': [], 'enable_onednn_fusion': None},
         "identity": "_script_if_tracing script script_method export ignore unused interface script_if_tracing",

@@ -128,5 +128,6 @@ def test_exceptions_of_futures(capsys):
 def test_fork_and_wait():
     python("""
         future = torch.jit.fork(lambda x, y: x + y, 1, y=2)
+        assert torch.jit._fork is torch.jit.fork and torch.jit._wait(torch.jit._fork(int, 4)) == 4
         assert torch.jit.wait(future) == 3 and isinstance(future, torch.futures.Future) and torch.Future is torch.jit.Future
     """)

@@ -113,6 +113,9 @@ def wait(future: Any) -> Any:
     return future.wait()
 
 
+_fork, _wait = fork, wait  # as programs of old call them
+
+
 class BroadcastingListCls:
     """The annotation of a list for which one number may stand: `BroadcastingList2[int]`."""
 
