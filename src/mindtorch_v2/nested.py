@@ -165,6 +165,10 @@ class NestedTensor(Tensor):
     def requires_grad(self) -> bool:  # type: ignore[override]
         return any(part.requires_grad for part in self._parts)
 
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
     def requires_grad_(self, requires_grad: bool = True) -> NestedTensor:
         """Let the parts have gradients or not."""
         for part in self._parts:

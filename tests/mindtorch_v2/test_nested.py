@@ -113,6 +113,8 @@ def test_functions_of_single_parts():
     whole = torch.vmap(lambda x, y: y, in_dims=(0, None))(n, torch.ones(3))
     assert whole.shape == (2, 3) and not whole.is_nested
     leaf = n.clone().requires_grad_()
+    leaf.requires_grad = False
+    assert not leaf[0].requires_grad and leaf.requires_grad_().requires_grad
     assert leaf[0].requires_grad and torch.vmap(torch.sin)(leaf)[1].requires_grad
     assert n.select(-1, 0)[1].tolist() == [0, 0, 0] and torch.cat([n, n]).size(0) == 4
 
