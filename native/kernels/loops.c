@@ -141,7 +141,7 @@ PyObject *loop_number(const Loop *loops, int to_bool, PyArrayObject *x, PyObject
         return NULL;
     }
     double value;
-    if (!read_number(number, &value)) {
+    if (!read_number(number, &value) || !has_plain_strides(x)) {
         return NULL;
     }
     PyObject *out = new_result(PyArray_NDIM(x), PyArray_DIMS(x), PyArray_DESCR(x), to_bool);
@@ -236,6 +236,9 @@ PyObject *loop_binary(const Loop *loops, int to_bool, PyArrayObject *left, PyArr
     const Loop *loop = &loops[width == 8];
     int ndim = PyArray_NDIM(left);
     int scalar = PyArray_NDIM(right) == 0;
+    if ((scalar && !has_plain_strides(left)) || (ndim == 0 && !has_plain_strides(right))) {
+        return NULL;
+    }
     if (!scalar && (!is_contiguous(right) || !PyArray_SAMESHAPE(left, right))) {
         return broadcast(loop, to_bool, width, left, right);
     }

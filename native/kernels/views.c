@@ -247,11 +247,13 @@ static int as_bound(PyObject *object, npy_intp n, npy_intp absent, npy_intp *bou
     return 1;
 }
 
+#define FAR (1LL << 31) /* steps whose strides in bytes are numbers of 64 bits for certain */
+
 PyObject *view_slice(PyArrayObject *array, int dim, PyObject *start, PyObject *stop, Py_ssize_t step, int *whole)
 {
     Geometry g;
     npy_intp first, last;
-    if (!geometry_of((PyObject *)array, &g) || dim >= g.ndim || step < 1) {
+    if (!geometry_of((PyObject *)array, &g) || dim >= g.ndim || step < 1 || step >= FAR) {
         return NULL;
     }
     npy_intp n = g.dims[dim];

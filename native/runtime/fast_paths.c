@@ -196,6 +196,9 @@ static int read_given(const Path *path, PyObject *const *bound, Given *given)
             continue;
         }
         if (i > 0 && path->numbers && (PyFloat_CheckExact(value) || PyLong_CheckExact(value))) {
+            if (!has_plain_strides((PyArrayObject *)given->payloads[0])) {
+                return 0;
+            }
             continue;
         }
         PyArrayObject *array = is_plain(value) ? array_of(value) : NULL;

@@ -232,6 +232,19 @@ static inline int is_contiguous(PyArrayObject *array)
     return (PyArray_FLAGS(array) & wanted) == wanted;
 }
 
+/* Whether the dimensions of one element, too, have the strides of a new array. Beside a number they are looked at, and kept. */
+static inline int has_plain_strides(PyArrayObject *array)
+{
+    npy_intp next = PyArray_ITEMSIZE(array);
+    for (int d = PyArray_NDIM(array) - 1; d >= 0; d--) {
+        if (PyArray_STRIDE(array, d) != next) {
+            return 0;
+        }
+        next *= PyArray_DIM(array, d);
+    }
+    return 1;
+}
+
 /* 4 for float32, 8 for float64, both in native byte order; 0 for all else. */
 static inline int float_width(PyArrayObject *array)
 {

@@ -362,7 +362,9 @@ static int read_result(PyObject *description, Result *result)
     result->contiguous = 1;
     for (int d = 0; d < result->ndim; d++) {
         result->dims[d] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, d));
-        result->strides[d] = PyLong_AsSsize_t(PyTuple_GET_ITEM(stride, d)) * item;
+        if (__builtin_mul_overflow(PyLong_AsSsize_t(PyTuple_GET_ITEM(stride, d)), item, &result->strides[d])) {
+            return 0;
+        }
     }
     for (int d = result->ndim - 1; d >= 0; d--) {
         result->contiguous &= result->strides[d] == next;

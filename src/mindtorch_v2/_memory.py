@@ -219,6 +219,12 @@ def allocator(shape: Sequence[int], strides: Sequence[int], dtype: np.dtype) -> 
     return lambda: ndarray(shape, dtype, ndarray((nbytes,), _U8), 0, bytes_)
 
 
+MOST_DIMENSIONS = 64
+"""Of numpy's arrays."""
+FAR = 1 << 31
+"""Steps below this numpy's strides, which count bytes, hold for certain."""
+
+
 def refusal(error: Exception, shape: Sequence[int], itemsize: int) -> RuntimeError | None:
     """PyTorch's error for memory that cannot be had, or None for an error of numpy's that says something else."""
     if isinstance(error, MemoryError):
@@ -226,6 +232,10 @@ def refusal(error: Exception, shape: Sequence[int], itemsize: int) -> RuntimeErr
         size = math.prod(told[0]) * (itemsize if told[1] is None else told[1].itemsize)
         return RuntimeError(
             f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes. Error code 12 (Cannot allocate memory)"
+        )
+    if len(shape) > MOST_DIMENSIONS:
+        return RuntimeError(
+            f"a tensor of {len(shape)} dimensions is not supported on CPU: there are at most {MOST_DIMENSIONS}"
         )
     if math.prod(shape) * itemsize > _INT64_MAX:
         return RuntimeError(f"Storage size calculation overflowed with sizes=[{_join(shape)}]")

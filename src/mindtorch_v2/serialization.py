@@ -38,6 +38,7 @@ from ._serialization.locations import (
 from ._serialization.names import find_class, torch_name
 from ._serialization.rebuild import _get_layout, sparse_tensors_checked
 from ._serialization.records import ALIGNMENT, BYTE_ORDER, RecordReader, RecordWriter, is_zip
+from ._serialization.shown import shown
 from ._storage import MetaStorage, UntypedStorage, storage_from_root
 from ._tensor import Size
 from ._typed_storage import TypedStorage, legacy_name
@@ -592,7 +593,7 @@ def storage_loader(
 def parse_storage_id(pid: Any) -> tuple[_dtype.dtype, str, str, int]:
     """The dtype, key, location and number of elements that a persistent id tells. UnpicklingError for any other object."""
     if not isinstance(pid, tuple) or len(pid) < 5 or _maybe_decode_ascii(pid[0]) != "storage":
-        raise UnpicklingError(f"Unknown typename for persistent_load, expected 'storage' but got {pid!r}")
+        raise UnpicklingError(f"Unknown typename for persistent_load, expected 'storage' but got {shown(pid)}")
     kind, key, location, count = pid[1], *map(_maybe_decode_ascii, pid[2:5])
     dtype = _dtype.uint8 if kind is UntypedStorage else getattr(kind, "dtype", None)
     if not (

@@ -21,6 +21,7 @@ from .._typed_storage import LEGACY_STORAGES, TypedStorage, legacy_name
 from .locations import location_tag
 from .rebuild import UNREAD
 from .records import _fill
+from .shown import shown
 
 SEVERAL_DTYPES = "Cannot save multiple tensors or storages that view the same data as different types"
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -160,14 +161,20 @@ def _text(value: Any) -> Any:
 
 def _parse(pid: Any) -> tuple[_dtype.dtype, str, str, int, tuple[int, int] | None]:
     if not isinstance(pid, tuple) or len(pid) != 6 or _text(pid[0]) != "storage":
-        raise UnpicklingError(f"a storage's persistent id is malformed: {pid!r}")
+        raise UnpicklingError(f"a storage's persistent id is malformed: {shown(pid)}")
     dtype = getattr(pid[1], "dtype", None)
     key, location, count, view = _text(pid[2]), _text(pid[3]), pid[4], pid[5]
-    if not (isinstance(dtype, _dtype.dtype) and isinstance(location, str) and type(count) is int and count >= 0):
-        raise UnpicklingError(f"a storage's persistent id is malformed: {pid!r}")
+    if not (
+        isinstance(dtype, _dtype.dtype)
+        and isinstance(key, (str, int))
+        and isinstance(location, str)
+        and type(count) is int
+        and count >= 0
+    ):
+        raise UnpicklingError(f"a storage's persistent id is malformed: {shown(pid)}")
     if view is not None:
         if not isinstance(view, tuple) or len(view) != 3 or not all(type(n) is int and n >= 0 for n in view[1:]):
-            raise UnpicklingError(f"the view of a storage is malformed: {view!r}")
+            raise UnpicklingError(f"the view of a storage is malformed: {shown(view)}")
         if view[1] + view[2] > count:
             raise UnpicklingError("the view of a storage leads out of it")
         view = view[1:]

@@ -27,6 +27,7 @@ from .._sparse_payload import CooPayload, CsrPayload, SparsePayload
 from .._storage import UntypedStorage, check_bounds, storage_of, view_of_root
 from .._tensor import Tensor
 from .._typed_storage import TypedStorage, legacy_name
+from .shown import shown
 
 __all__ = ["deepcopy_tensor", "reduce_tensor"]
 
@@ -79,8 +80,8 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
         if not isinstance(part, dict):
             raise RuntimeError(f"Invalid serialized state: {type(part).__name__}")
         for name, value in part.items():
-            if not isinstance(name, str) or name in _internal_names():
-                raise RuntimeError(f"Invalid serialized state: {name!r} cannot be set on a tensor")
+            if not isinstance(name, str) or name in _internal_names() or (name[:2] == "__" == name[-2:]):
+                raise RuntimeError(f"Invalid serialized state: {shown(name)} cannot be set on a tensor")
             setattr(obj, name, value)
     return obj
 
@@ -149,12 +150,12 @@ def _finish(tensor: Tensor, storage: TypedStorage | UntypedStorage, metadata: An
     if not metadata or isinstance(tensor._data, _payload.MetaPayload):
         return tensor
     if storage.untyped() in UNREAD:
-        raise NotImplementedError(f"{metadata!r}: such tensors in files of the old form are not supported")
+        raise NotImplementedError(f"{shown(metadata)}: such tensors in files of the old form are not supported")
     values = tensor._data
     if not isinstance(metadata, dict) or values.nbytes > storage_of(values).nbytes():
         # The copy of an expanded view could take any amount of memory.
         raise RuntimeError(
-            f"cannot apply {metadata!r} to a tensor of {values.nbytes} bytes that shares a smaller storage"
+            f"cannot apply {shown(metadata)} to a tensor of {values.nbytes} bytes that shares a smaller storage"
         )
     if metadata.get("conj"):
         values = np.conj(values)
@@ -213,10 +214,10 @@ def _rebuild_device_tensor_from_numpy(data: np.ndarray, dtype: Any, device: Any,
 def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple, state: Any) -> Any:
     """What `func(*args)` gives, as an instance of the tensor class `new_type`, with a user's attributes."""
     if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
-        raise RuntimeError(f"a tensor cannot be rebuilt as {new_type!r}")
+        raise RuntimeError(f"a tensor cannot be rebuilt as {shown(new_type)}")
     made = func(*args)
     if not isinstance(made, Tensor):
-        raise RuntimeError(f"{func!r} does not rebuild a tensor")
+        raise RuntimeError(f"{shown(func)} does not rebuild a tensor")
     if type(made) is not new_type:
         made = made.as_subclass(new_type)
     set_state = getattr(new_type, "__setstate__", None)

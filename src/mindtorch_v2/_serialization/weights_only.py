@@ -5,7 +5,8 @@ called, made or filled. What an allowed callable is given is checked where it co
 
 Note [Harmless arguments]: `bytearray(10**12)` would claim memory and `encode(text, codec)` import a module, so both take only the forms
 that pickles of bytes have. Hashing a tuple walks it without a limit on depth, and shared parts count again and again; so a key may hold
-few and shallow tuples.
+few and shallow tuples. Messages show values by `shown`, since their full text has no such limit. What allowed callables make is a copy of what they are
+given, and a file may give one long text a thousand times; so what they make in all counts against what was read, see `_spend`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .._tensor import Tensor
 from .._typed_storage import LEGACY_STORAGES, TypedStorage
 from .names import safe_globals_by_name
 from .rebuild import REBUILD_FUNCTIONS, _rebuild_from_type_v2
+from .shown import shown
 
 _blocklisted_modules = ["sys", "os", "posix", "nt"]
 
@@ -95,6 +97,7 @@ def _get_allowed_globals() -> dict[str, Any]:
 
 _PLAIN_KEYS = frozenset({str, int, float, bool, bytes, complex, type(None)})
 _KEY_BUDGET, _KEY_DEPTH = 10_000, 100
+_FREE_COPIES = 1 << 22
 
 
 def _check_key(key: Any) -> None:
@@ -112,11 +115,23 @@ def _check_key(key: Any) -> None:
     raise UnpicklingError("a key of nested tuples is too large")
 
 
+def _attributes(state: Any) -> dict[str, Any]:
+    """What is to become attributes of an object. UnpicklingError where it is no dict, and for names that Python gives a meaning."""
+    if not state:
+        return {}
+    if not isinstance(state, dict):
+        raise UnpicklingError(f"the attributes of an object must be a dict, but got {shown(state)}")
+    for name in state:
+        if not isinstance(name, str) or (name.startswith("__") and name.endswith("__")):
+            raise UnpicklingError(f"an attribute may not be called {shown(name)}")
+    return state
+
+
 def _make_bytearray(*args: Any) -> bytearray:
     if args and not isinstance(args[0], (bytes, str, bytearray)):
         raise UnpicklingError(f"bytearray can only be made from bytes or str, but got {type(args[0])}")
     if len(args) > 1 and args[1] not in _CODECS:
-        raise UnpicklingError(f"unsupported codec {args[1]!r}")
+        raise UnpicklingError(f"unsupported codec {shown(args[1])}")
     return bytearray(*args)
 
 
@@ -125,7 +140,7 @@ _CODECS = ("latin1", "latin-1", "ascii", "utf-8", "utf8")
 
 def _encode(text: Any, codec: Any = "utf-8") -> bytes:
     if not isinstance(text, str) or codec not in _CODECS:
-        raise UnpicklingError(f"unsupported codec {codec!r}")
+        raise UnpicklingError(f"unsupported codec {shown(codec)}")
     return _codecs.encode(text, codec)
 
 
@@ -194,6 +209,7 @@ class Unpickler:
         self._stack: list[Any] = []
         self._marks: list[list[Any]] = []
         self._memo: dict[int, Any] = {}
+        self._seen = self._copied = 0
         self._allowed = safe_globals_by_name()
         self._user_allowed = _get_user_allowed_globals()
         self._user_ids = frozenset(map(id, self._user_allowed.values()))
@@ -216,6 +232,7 @@ class Unpickler:
 
     def _bytes(self, count: int) -> bytes:
         # In pieces, since the file may promise more than it has.
+        self._seen += count
         data = self._read(min(count, 1 << 20))
         if len(data) < count:
             parts, missing = [data], count - len(data)
@@ -285,29 +302,48 @@ class Unpickler:
         args = self._stack.pop()
         function = self._stack[-1]
         if not (id(function) in _callable_ids() or self._is_user_allowed(function)):
-            raise UnpicklingError(f"Trying to call reduce for unrecognized function {function}")
+            raise UnpicklingError(f"Trying to call reduce for unrecognized function {shown(function)}")
         if not isinstance(args, tuple):
             raise UnpicklingError(f"arguments must be a tuple, but got {type(args)}")
         if function is _rebuild_from_type_v2 and not (
-            args and (args[0] in REBUILD_FUNCTIONS or self._is_user_allowed(args[0]))
+            args and (any(args[0] is each for each in REBUILD_FUNCTIONS) or self._is_user_allowed(args[0]))
         ):
-            raise UnpicklingError(f"Trying to call reduce for unrecognized function {args[:1]}")
-        self._stack[-1] = _CAREFUL.get(function, function)(*args)
+            raise UnpicklingError(f"Trying to call reduce for unrecognized function {shown(args[0]) if args else args}")
+        self._stack[-1] = self._made(function, args)
+
+    def _made(self, function: Any, args: tuple) -> Any:
+        """What an allowed function makes of its arguments."""
+        careful = _CAREFUL.get(function)
+        if careful is None:
+            return function(*args)
+        if args and hasattr(args[0], "__len__"):
+            self._spend(len(args[0]))
+        return careful(*args)
+
+    def _spend(self, count: int) -> None:
+        """Counts elements that are copied. See Note [Harmless arguments]."""
+        self._copied += count
+        if self._copied > _FREE_COPIES + 8 * self._seen:
+            raise UnpicklingError("the pickle makes far more of its values than it holds")
 
     def _newobj(self) -> None:
         args = self._stack.pop()
         cls = self._stack.pop()
         if not isinstance(args, tuple):
             raise UnpicklingError(f"arguments must be a tuple, but got {type(args)}")
+        if not isinstance(cls, type):
+            raise UnpicklingError(f"Can only create new object of a class, but got {shown(cls)}")
         if cls in _CAREFUL:
-            self._push(_CAREFUL[cls](*args))
+            self._push(self._made(cls, args))
         elif cls is self._allowed["torch.nn.parameter.Parameter"] or cls is self._allowed["torch.Size"]:
+            if args and isinstance(args[0], (tuple, list)):
+                self._spend(len(args[0]))
             self._push(cls(*args))
-        elif isinstance(cls, type) and self._is_user_allowed(cls):
+        elif self._is_user_allowed(cls):
             self._push(cls.__new__(cls, *args))
         else:
             raise UnpicklingError(
-                f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {cls}"
+                f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {shown(cls)}"
             )
 
     def _build(self) -> None:
@@ -317,16 +353,15 @@ class Unpickler:
             # A pickle of an OrderedDict carries attributes, as a state dict's _metadata.
             if not isinstance(state, dict):
                 raise UnpicklingError(f"an OrderedDict's state must be a dict, but got {type(state)}")
-            made.__dict__.update(state)
+            made.__dict__.update(_attributes(state))
         elif self._is_user_allowed(type(made)):
             set_state = getattr(made, "__setstate__", None)
             if set_state is not None:
                 set_state(state)
                 return
             attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
-            if attributes:
-                made.__dict__.update(attributes)
-            for name, value in (slots or {}).items():
+            made.__dict__.update(_attributes(attributes))
+            for name, value in _attributes(slots).items():
                 setattr(made, name, value)
         elif isinstance(made, Tensor):
             raise UnpicklingError(f"the state of a {type(made).__name__} in a form of long ago is not supported")
@@ -343,7 +378,9 @@ class Unpickler:
         elif type(pid) is not tuple:
             raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(pid)}")
         elif not pid or (pid[0].decode("ascii", "replace") if isinstance(pid[0], bytes) else pid[0]) != "storage":
-            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {pid[0] if pid else pid}")
+            raise UnpicklingError(
+                f"Only persistent_load of storage is allowed, but got {shown(pid[0] if pid else pid)}"
+            )
         self._push(self.persistent_load(pid))
 
     # containers

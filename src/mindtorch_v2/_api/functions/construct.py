@@ -16,6 +16,7 @@ from ..._device import chosen_device, default_device, device as _device
 from ..._dispatch import native, ops
 from ..._dispatch.convert import _dtype as _convert_dtype
 from ..._dtype import DTYPES, dtype as _dtype_class
+from ..._memory import MOST_DIMENSIONS
 from ..._rules.promotion import promote_types, scalar_dtype
 from ..._state import TLS
 from ..._storage import UntypedStorage
@@ -91,21 +92,40 @@ def _shape(data: Any, kind: _dtype_class, level: int = 0) -> tuple:
         return ()
     if not data:
         return (0,)
+    if level > _DEEPEST:
+        raise ValueError(f"too many dimensions '{type(data).__name__}'")
     first = _shape(data[0], kind, level + 1)
-    for item in data:
+    for item in data[1:]:
+        if not first and isinstance(item, (list, tuple)):
+            if kind.category < 2:
+                raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
+            raise TypeError(f"must be real number, not {type(item).__name__}")
         shape = _shape(item, kind, level + 1)
         if shape != first:
             if len(shape) == 0 or len(first) == 0:
-                if isinstance(item, (list, tuple)):
-                    if kind.category < 2:
-                        raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
-                    raise TypeError(f"must be real number, not {type(item).__name__}")
                 raise TypeError("not a sequence")
             at = next((i for i, (a, b) in enumerate(zip(first, shape)) if a != b), None)
             if at is None:
                 raise ValueError(f"expected sequences of one shape, got {first} and {shape} at dim {level + 1}")
             raise ValueError(f"expected sequence of length {first[at]} at dim {level + 1 + at} (got {shape[at]})")
     return (len(data), *first)
+
+
+def _check_depth(data: Any) -> None:
+    """ValueError, in PyTorch's words, for sequences that are nested deeper than PyTorch's tensors have dimensions; RuntimeError for those beyond numpy's."""
+    sequence = data
+    for depth in range(_DEEPEST + 1):
+        if not isinstance(sequence, (list, tuple)) or not sequence:
+            if depth > MOST_DIMENSIONS:
+                raise RuntimeError(
+                    f"a tensor of {depth} dimensions is not supported on CPU: there are at most {MOST_DIMENSIONS}"
+                )
+            return
+        sequence = sequence[0]
+    raise ValueError(f"too many dimensions '{type(data).__name__}'")
+
+
+_DEEPEST = 128
 
 
 def _plain(data: Any, kind: _dtype_class) -> Any:
@@ -168,6 +188,7 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
         )
         _shape(data, kind or _infer(data))
         return _array(np.array(data), kind)
+    _check_depth(data)
     try:
         inferred = kind or _infer(data)
     except TypeError:

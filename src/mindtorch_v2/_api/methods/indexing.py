@@ -17,6 +17,7 @@ from ..._autograd.node import live_node, requires_grad
 from ..._autograd.wiring import VIEW
 from ..._dispatch import native, ops, overrides
 from ..._dtype import DTYPES
+from ..._memory import FAR
 from ..._payload import is_expanded
 from ..._pending import settled
 from ..._state import PLAIN, SPARSE, TLS
@@ -33,7 +34,7 @@ def _numpy_reads_alike(index: Any) -> bool:
         return True
     if kind is slice:
         step = index.step
-        return step is None or (step.__class__ is int and step > 0)
+        return step is None or (step.__class__ is int and 0 < step < FAR)
     if kind is tuple:
         for item in index:
             part = item.__class__
@@ -41,7 +42,7 @@ def _numpy_reads_alike(index: Any) -> bool:
                 continue
             if part is slice:
                 step = item.step
-                if step is None or (step.__class__ is int and step > 0):
+                if step is None or (step.__class__ is int and 0 < step < FAR):
                     continue
             return False
         return True
@@ -61,8 +62,8 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
                 found = data[index]
             except IndexError:
                 found = None  # out of range: the general path says so in PyTorch's words
-            if found is not None and node is VIEW and requires_grad(self):
-                found = None
+            if found is not None and (found.size == 0 or (node is VIEW and requires_grad(self))):
+                found = None  # numpy places a view without elements where its array begins
             if found is not None:
                 if found.__class__ is not ndarray:
                     found = data[(*index, ...)] if index.__class__ is tuple else data[index, ...]

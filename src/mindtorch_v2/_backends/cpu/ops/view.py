@@ -17,6 +17,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...._dispatch.native import kernel
+from ...._memory import FAR
 
 ALL = slice(None)
 PREFIX = tuple((ALL,) * n for n in range(33))
@@ -133,7 +134,7 @@ def fast_as_strided(self: ndarray, size: Any, stride: Any, storage_offset: int |
         return None
     last = 0
     for n, step in zip(size, stride):
-        if n.__class__ is not int or step.__class__ is not int or n < 1 or step < 0:
+        if n.__class__ is not int or step.__class__ is not int or n < 1 or not 0 <= step < FAR:
             return None
         last += (n - 1) * step
     if last >= self.size:
@@ -145,7 +146,7 @@ def fast_slice(
     self: ndarray, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> ndarray | None:
     """`slice.Tensor` with a positive step and a result that is not empty."""
-    if dim.__class__ is not int or step.__class__ is not int or step < 1:
+    if dim.__class__ is not int or step.__class__ is not int or not 0 < step < FAR:
         return None
     if dim < 0:
         dim += self.ndim
