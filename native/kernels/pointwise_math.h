@@ -68,7 +68,8 @@ INLINED T NAME(gelu)(T x)
 #else
     T a = NAME(fabs)(x), above = x < 0 ? 0.0f : x;
     a = a > 14.4f ? 14.4f : a; /* where the tail is zero in float32 */
-    return above - a * NAME(near_tail)(a);
+    T below = x < -a ? x : -a; /* -inf times zero is NaN, as in PyTorch */
+    return above + below * NAME(near_tail)(a);
 #endif
 }
 

@@ -87,6 +87,7 @@ CONVENTIONS: dict[str, str] = {
     "nll_loss2d_backward": "its derivative sums the weights itself, as in PyTorch",
     "_ctc_loss": "its derivative takes the input for logarithms of probabilities that sum to one, as in PyTorch",
     "embedding": "the row of padding gets no gradient",
+    "mkldnn_rnn_layer": "the workspace, which its backward operator alone reads, has no gradient, as in PyTorch",
     "native_layer_norm_backward": _STATISTICS,
     "native_group_norm_backward": _STATISTICS,
     "native_batch_norm_backward": _STATISTICS,

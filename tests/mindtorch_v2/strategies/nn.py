@@ -448,6 +448,29 @@ def flash_attention_backward(pick: Picker, row: Row) -> dict[str, Any]:
     }
 
 
+@strategy("lstm_layer", "lstm_layer_backward")
+def lstm_layer(pick: Picker, row: Row) -> dict[str, Any]:
+    """A layer of an LSTM over a few steps, and for its derivative what it gave."""
+    dtype = _floats(pick)
+    steps, batch, features, width = pick.integer(1, 3), pick.integer(1, 2), pick.integer(1, 3), pick.integer(1, 2)
+    state, output = (batch, width), (steps, batch, width)
+    weights = [(4 * width, features), (4 * width, width), (4 * width,), (4 * width,)]
+    forward = row.rule == "lstm_layer"
+    names = [f"weight{i}" for i in (range(4) if forward else range(1, 5))]
+    shapes = {"input": (steps, batch, features), **dict(zip(names, weights, strict=True)), "hx_": state}
+    if forward:
+        shapes["cx_"] = (batch, width + (1 if pick.wrong(8) else 0))
+    else:
+        shapes |= {"cx_tmp": state, "output": output, "hy_": state, "cy_": state, "grad_output": output}
+        shapes["workspace"] = (steps * batch * width * 5,)
+        shapes |= {"grad_hy": state, "grad_cy": state}
+    return {
+        **{name: draw_operand(pick, shape, dtype) for name, shape in shapes.items()},
+        **{"reverse": pick.boolean(), "batch_sizes": [], "mode": 2, "hidden_size": width, "num_layers": 1},
+        **{"has_biases": True, "bidirectional": False, "batch_first": False, "train": True},
+    }
+
+
 @strategy("weight_norm", "nn.weight_norm")
 def weight_norm(pick: Picker, row: Row) -> dict[str, Any]:
     """A weight, and its lengths along one dimension."""
