@@ -62,7 +62,7 @@ class device:
                 )
             index = int(text_index)
         if index is not None and index < 0:
-            raise RuntimeError(f"Device index must not be negative, got {index}")
+            raise RuntimeError("Device index must not be negative")
         made = _intern(kind, index)
         if len(_NAMED) < _MOST_NAMED:
             _NAMED[str(made)] = made

@@ -45,7 +45,7 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
     first = [d % self.dim() for d in dims_self]
     second = [d % other.dim() for d in dims_other]
     total = 1
-    for a, b in zip(first, second, strict=True):
+    for a, b, named, other_named in zip(first, second, dims_self, dims_other, strict=True):
         m, n = self.shape[a], other.shape[b]
         if n == 1 and m != 1:
             self = F.sum(self, [a], True)
@@ -53,7 +53,8 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
             other = F.sum(other, [b], True)
         elif m != n:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {m} in dim {a} and second has size {n} in dim {b}"
+                f"contracted dimensions need to match, but first has size {m} in dim {named} and second has size {n} in dim "
+                f"{other_named}"
             )
         total *= self.shape[a]
     free_self = [d for d in range(self.dim()) if d not in first]

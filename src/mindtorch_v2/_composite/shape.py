@@ -342,6 +342,8 @@ def _suggested(self: Tensor) -> memory_format:
 def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Pad the last dimensions, which `pad` lists from the last one on as (before, after)."""
     pad = list(pad)
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) > 2 * self.dim():
@@ -361,7 +363,6 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
                 return (F.replication_pad1d, F.replication_pad2d, F.replication_pad3d)[count - 1](self, pad)
             if mode == "circular":
                 return F._pad_circular(self, pad)
-            raise NotImplementedError(f"Unrecognised padding mode {mode}")
     raise NotImplementedError(
         f"Padding size {len(pad)} is not supported for {self.dim()}D input tensor.\n"
         "Supported combinations for non-constant padding:\n"

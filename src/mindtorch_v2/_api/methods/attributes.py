@@ -179,11 +179,23 @@ def is_shared(self: Tensor) -> bool:
     return storage_of(exposed(self)).is_shared()
 
 
+_WRONG_SOURCE = (
+    "set_() received an invalid combination of arguments - got ({0}), but expected one of:\n"
+    " * ()\n      didn't match because some of the arguments have invalid types: (!{0}!)\n"
+    " * (torch.Storage source)\n      didn't match because some of the arguments have invalid types: (!{0}!)\n"
+    " * (torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None)\n"
+    " * (Tensor source)\n      didn't match because some of the arguments have invalid types: (!{0}!)\n"
+    " * (Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None)\n"
+)
+
+
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Look at the storage of `source` (a tensor or a storage) from now on.
 
     RuntimeError when the geometry does not fit in it, when it is on another device, and for a leaf that requires grad.
     """
+    if not (source is None or isinstance(source, (Tensor, TypedStorage, UntypedStorage))):
+        raise TypeError(_WRONG_SOURCE.format(type(source).__name__))
     if self.requires_grad and self.is_leaf and TLS.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if source is not None and source.device.type != self.device.type:

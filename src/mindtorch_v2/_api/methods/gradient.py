@@ -94,8 +94,10 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if value._dtype is not self._dtype:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value._dtype.cpp}' to a tensor with dtype '{self._dtype.cpp}'. Please ensure "
-            "that the gradient and the tensor have the same dtype"
+            f"attempting to assign a gradient with dtype '{value._dtype.ctype}' to a tensor with grad_dtype '{self._dtype.cpp}'. The gradient "
+            "must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+            "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient "
+            "may break downstream systems that assume they match."
         )
     if value.device.type != self.device.type:
         raise RuntimeError(

@@ -79,6 +79,7 @@ def clip_grad_norm_(
 
     Returns the norm before. Raises RuntimeError for one that is not finite if ``error_if_nonfinite``.
     """
+    max_norm = float(max_norm)
     is_generator = isinstance(parameters, types.GeneratorType)
     parameters = _listed(parameters)
     if is_generator and not parameters:
