@@ -81,7 +81,7 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
             raise RuntimeError(f"Invalid serialized state: {type(part).__name__}")
         for name, value in part.items():
             if not isinstance(name, str) or name in _internal_names() or (name[:2] == "__" == name[-2:]):
-                raise RuntimeError(f"Invalid serialized state: {shown(name)} cannot be set on a tensor")
+                raise RuntimeError(f"Invalid serialized state: {shown(name)!r} cannot be set on a tensor")
             setattr(obj, name, value)
     return obj
 

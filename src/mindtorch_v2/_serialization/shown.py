@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._device import device
+from .._dtype import dtype
+from .._layout import layout
+
 _LONGEST = 80
-_NUMBERS = (bool, float, complex, type(None))
+_PLAIN = (bool, float, complex, type(None), dtype, device, layout)
 
 
 def shown(value: Any) -> str:
     """A text of bounded length, made in bounded time."""
     kind = type(value)
     if kind in (str, bytes):
-        return repr(value) if len(value) <= _LONGEST else f"{value[:_LONGEST]!r}..."
-    if kind in _NUMBERS or (kind is int and value.bit_length() < 256):
+        return f"{value}" if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
+    if kind in _PLAIN or (kind is int and value.bit_length() < 256):
         return repr(value)
     if isinstance(value, (tuple, list, dict, set, frozenset)):
         return f"a {kind.__name__} of {len(value)}"

@@ -131,7 +131,7 @@ def _make_bytearray(*args: Any) -> bytearray:
     if args and not isinstance(args[0], (bytes, str, bytearray)):
         raise UnpicklingError(f"bytearray can only be made from bytes or str, but got {type(args[0])}")
     if len(args) > 1 and args[1] not in _CODECS:
-        raise UnpicklingError(f"unsupported codec {shown(args[1])}")
+        raise UnpicklingError(f"unsupported codec {shown(args[1])!r}")
     return bytearray(*args)
 
 
@@ -140,7 +140,7 @@ _CODECS = ("latin1", "latin-1", "ascii", "utf-8", "utf8")
 
 def _encode(text: Any, codec: Any = "utf-8") -> bytes:
     if not isinstance(text, str) or codec not in _CODECS:
-        raise UnpicklingError(f"unsupported codec {shown(codec)}")
+        raise UnpicklingError(f"unsupported codec {shown(codec)!r}")
     return _codecs.encode(text, codec)
 
 
