@@ -27,7 +27,7 @@ from ..._pinned import is_pinned as _is_pinned
 from ..._rules.geometry import channels_last_strides, prefers_channels_last
 from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
 from ..._state import TLS
-from ..._storage import address, storage_of, strided_view, view_of_root
+from ..._storage import UntypedStorage, address, storage_of, strided_view, view_of_root
 from ..._tensor import Tensor, bump_version, wrap
 from ..._typed_storage import LEGACY_STORAGES, TypedStorage, legacy_name
 from ..functions import types
