@@ -812,7 +812,8 @@ ROWS = {
     "distributed.tensor.placement_types": {
         "tier": 3,
         "because": "mindtorch_v2 runs in one process",
-        "classes": "Partial Placement Replicate Shard _StridedShard",
+        "from": {'mindtorch_v2.distributed.placements': 'Partial Placement Replicate Shard'},
+        "classes": "_StridedShard",
     },
     "distributed.utils": {
         "tier": 3,

@@ -212,7 +212,7 @@ def _batched(
                 tuple(None if c is None else c[row] for c in cotangents),
                 keep,
                 create_graph,
-                allow_unused,
+                allow_unused=allow_unused,
                 materialize_grads=materialize_grads,
             )
         )

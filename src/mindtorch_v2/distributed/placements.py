@@ -1,0 +1,54 @@
+"""How a tensor lies on the ranks of a mesh's dimension: in parts, whole, or as terms of a sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+
+class Placement:
+    """What Shard, Replicate and Partial are."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether the ranks have parts, of this dimension if one is given."""
+        return isinstance(self, Shard) and dim in (None, self.dim)
+
+    def is_replicate(self) -> bool:
+        """Whether each rank has all of it."""
+        return isinstance(self, Replicate)
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether the ranks have terms, of this reduction if one is given."""
+        return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
+
+
+@dataclass(frozen=True)
+class Shard(Placement):
+    """Each rank has a part of dimension `dim`."""
+
+    dim: int
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+
+@dataclass(frozen=True)
+class Replicate(Placement):
+    """Each rank has all of it."""
+
+    def __str__(self) -> str:
+        return "R"
+
+
+@dataclass(frozen=True)
+class Partial(Placement):
+    """Each rank has a term; `reduce_op` ("sum", "avg", "max", ...) over all gives the tensor."""
+
+    reduce_op: str = "sum"
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
