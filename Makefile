@@ -8,12 +8,13 @@ DEMO := .venv/demo
 REF := .venv/reference
 ECOSYSTEM := .venv/ecosystem
 DISTRIBUTED := .venv/distributed
+DOCS := .venv/docs
 TORCH := torch==2.13.0
 
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
 
-.PHONY: conformance demo wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+.PHONY: conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -95,6 +96,9 @@ wheels: $(WHEELS)/.made  ## dist/: a wheel for every machine, one with the C ext
 	rm -r dist/native
 	PYTHONPATH=src $(WHEELS)/bin/python -m mindtorch_v2 torch-wheel dist
 
+docs: $(DOCS)/.made  ## the documentation as a site, build/site
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict -q
+
 emulator:  ## build the emulator of an Ascend NPU (needs a C compiler alone)
 	$(MAKE) -C src/mindtorch_v2/_backends/npu/emulator all
 
@@ -129,6 +133,11 @@ $(ECOSYSTEM)/.made: pyproject.toml tests/ecosystem/requirements.txt $(NATIVE)
 $(DISTRIBUTED)/.made: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(DISTRIBUTED)
 	$(DISTRIBUTED)/bin/python -m pip install -q -e '.[fast,distributed,test]'
+	touch $@
+
+$(DOCS)/.made:
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install -q mkdocs-material==9.8.2 'mkdocstrings[python]==1.0.8' ruff==0.17.6
 	touch $@
 
 $(WHEELS)/.made: pyproject.toml
