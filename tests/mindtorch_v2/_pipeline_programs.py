@@ -143,7 +143,7 @@ class Run:
         return made
 
     def _count(self, pipe: Any) -> None:
-        for plan in pipe._history.plans or ():
+        for plan, _ in pipe._history.plans or ():
             self.fused += sum(len(step) for step in plan if len(step) > 1)
 
     def _lines(self, steps: tuple[Step, ...], failing: list[bool], offset: int) -> None:

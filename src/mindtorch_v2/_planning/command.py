@@ -47,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
         "--backward", action="store_true", help="plan a training step: forward in training mode, and backward"
     )
     made.add_argument("--depth", type=int, default=2, help="how deep the table of modules goes (2)")
+    made.add_argument("--html", metavar="FILE", help="write a page with drawings too, which needs no network")
     made.add_argument("--json", action="store_true", help="print JSON in place of tables")
     return made
 
@@ -59,6 +60,12 @@ def main(arguments: list[str]) -> int:
     except CommandError as error:
         print(f"python -m mindtorch_v2 plan: {error}", file=sys.stderr)
         return 1
+    if options.html:
+        try:
+            Path(options.html).write_text(made.to_html(), encoding="utf-8")
+        except OSError as error:
+            print(f"python -m mindtorch_v2 plan: --html: {error}", file=sys.stderr)
+            return 1
     print(made.to_json() if options.json else made.table(depth=options.depth))
     return 0
 

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import nn
+from .page import html
 from .recorder import Held, Operation, Recorder
+from .units import count, size
 
 
 @dataclass
@@ -77,6 +79,10 @@ class Plan:
     def to_json(self, indent: int | None = 2, operations: bool = False) -> str:
         """As JSON; with every call of an operator if `operations`."""
         return json.dumps(self.as_dict(operations), indent=indent)
+
+    def to_html(self) -> str:
+        """As a page that stands alone: the memory over the program's course, what holds its peak, the tree of modules, the operators."""
+        return html(self)
 
     def __str__(self) -> str:
         return self.table()
@@ -173,24 +179,6 @@ def _in_tree_order(costs: dict[str, ModuleCost], root: nn.Module | None) -> list
 
 
 # Text
-
-
-def count(number: float) -> str:
-    """A number with a decimal prefix: `174.8 G`."""
-    for prefix in ("", "K", "M", "G", "T", "P"):
-        if number < 1000 or prefix == "P":
-            return f"{number:.0f} " if not prefix else f"{number:.1f} {prefix}"
-        number /= 1000
-    raise AssertionError("unreachable")
-
-
-def size(nbytes: float) -> str:
-    """Bytes with a binary prefix: `417.6 MiB`."""
-    for prefix in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if nbytes < 1024 or prefix == "TiB":
-            return f"{nbytes:.0f} {prefix}" if prefix == "B" else f"{nbytes:.1f} {prefix}"
-        nbytes /= 1024
-    raise AssertionError("unreachable")
 
 
 def _module_row(module: ModuleCost) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ... import _state
@@ -71,16 +72,25 @@ class Pipeline:
             raise RuntimeError("pipeline(): flush() outside of the block: nothing is recorded")
         self._recorder.flush()
 
-    def explain(self) -> str:
+    def explain(self, html: str | os.PathLike | None = None) -> str:
         """The plans of the flushes so far, and of what is recorded now: which operator was recorded where, what runs in one pass, which
-        results are never written to memory, and the bytes that this saves. Prints the text and returns it."""
-        text = report.text(self._history, [] if self._recorder is None else self._recorder.preview(self.fuse))
+        results are never written to memory, and the bytes that this saves. Prints the text and returns it.
+
+        html: a file for the same as a page with a graph of the steps, which needs no network.
+        """
+        plans = self._history.with_pending([] if self._recorder is None else self._recorder.preview(self.fuse))
+        text = report.text(plans)
+        if html is not None:
+            from .drawing import page_of
+
+            with open(html, "w", encoding="utf-8") as f:
+                f.write(page_of(plans))
         print(text)
         return text
 
-    def note(self, plan: list) -> None:
-        """Remember the plan of a flush: a list of steps, each a list of lines as `report.line` makes them."""
-        self._history.add(plan)
+    def note(self, plan: list, sources: list | None = None) -> None:
+        """Remember the plan of a flush: a list of steps, each a list of lines as `report.line` makes them, and which steps each reads."""
+        self._history.add(plan, sources)
 
 
 def pipeline(fuse: bool = True, max_ops: int = MAX_OPS, max_bytes: int = MAX_BYTES) -> Pipeline:

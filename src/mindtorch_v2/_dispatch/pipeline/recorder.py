@@ -310,7 +310,9 @@ class Recorder:
             pipe = self.pipes[-1] if self.pipes else None
             steps = schedule.plan(chosen, rest, pipe is None or pipe.fuse)
             if pipe is not None:
-                pipe.note([[report.line(entry, step) for entry in step.entries] for step in steps])
+                pipe.note(
+                    [[report.line(entry, step) for entry in step.entries] for step in steps], report.sources_of(steps)
+                )
             del entries, chosen, rest  # each result is to go when it has been read for the last time
             return schedule.execute(steps)
 
