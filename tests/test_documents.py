@@ -65,7 +65,7 @@ def test_every_block_is_run_or_says_why_not():
         assert len(re.findall("^```", text, re.MULTILINE)) == 2 * len(blocks(page)), (
             f"{page}: a block that is not closed"
         )
-    assert {block.kind for block in RUN} <= {"python", "sh", "yaml"}
+    assert {block.kind for block in RUN} <= {"python", "sh", "toml", "yaml"}
     assert len([block for block in ALL if block.why is not None]) <= 10
     assert all(len(block.why or "a reason") > 5 for block in ALL)
 
@@ -110,6 +110,11 @@ def _says(own: object, shown: object) -> bool:
             for key, value in shown.items()
         )
     return own == shown
+
+
+@pytest.mark.parametrize("block", _of("toml"))
+def test_settings_stand_like_that_in_the_example(block):
+    assert block.text in (ROOT / "examples" / "operator_package" / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_targets_of_make_are_there():
