@@ -131,6 +131,7 @@ class MpiEngine(Engine):
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self._number = 0
         self._keep: list[Any] = []
+        self._checks: list[tuple[Any, np.ndarray]] = []
 
     def group(self, ranks: list[int], number: int, store: Store) -> MpiEngine:
         """The engine of some of its ranks, who alone call it."""
@@ -241,8 +242,16 @@ class MpiEngine(Engine):
             pass  # those that told nothing are what the caller wants to know
         return {rank: self.store.get(key).decode() for rank, key in enumerate(keys) if self.store.check([key])}
 
+    def later(self, check: Any, hashes: np.ndarray) -> None:
+        """Go on with the check of a call that its root has done with before the others came."""
+        self._checks = [(other, held) for other, held in self._checks if not other.Test()]
+        self._checks.append((check, hashes))
+
     def close(self) -> None:
+        """Free the communicator, once what others wait for has been checked."""
         if not self._keep:
+            for check, _ in self._checks:
+                _until(check.Test, 30.0)
             self.comm.Free()
 
 
@@ -288,7 +297,10 @@ class _Collective(Request):
             except Exception as error:  # noqa: BLE001  (of MPI; it is raised when the calls are known to fit each other)
                 self.failed = error
                 return False
-        return self._done and (self._agreed or self._alone)
+        if self._done and self._alone and not self._agreed:
+            self._engine.later(self._check, self._hashes)
+            self._agreed = True  # as far as this rank is concerned
+        return self._done and self._agreed
 
     def poll(self) -> bool:
         return self._step()
