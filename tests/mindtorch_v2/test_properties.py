@@ -251,7 +251,7 @@ _OF_VALUES = re.compile(
             r"^repeats can not be negative$",
             r"^all elements of (input|target) should be between 0 and 1$",
             r"is zero[ ,]|ZeroDivisionError$",
-            r"singular|not positive-definite|failed to converge|should not contain infs or NaNs",
+            r"singular|single nonzero value|it must hold|Boolean value of Tensor|not positive-definite|failed to converge|should not contain infs or NaNs",
             r"^pivots passed to lu_unpack must be between|^Pivots given to lu_solve must all|sorter index out of range",
             r"which is not in the valid range|Expected idx >= 0 && idx <|^offsets\[|^segment_reduce\(\): Expected (all rows|segments)|^lengths contains negative",
             r"^Found an invalid max index|Unknown error code",

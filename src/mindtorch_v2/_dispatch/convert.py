@@ -184,7 +184,7 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
                 items.append(None)
                 continue
             converted = converter(item)
-            if converted is _NO:
+            if converted is _NO or (param.type == "Scalar" and isinstance(item, Tensor)):  # such lists are of tensors
                 raise Mismatch(param, value, position, _element_detail(param, position, index, item))
             items.append(converted)
         if param.size and len(items) == 1 and param.size > 1 and "one_for_all" in op.tags:

@@ -32,6 +32,7 @@ WORDS = {
     "side": (None, "left", "right"),
     "mode": ("constant", "reflect", "replicate", "circular"),
     "padding_mode": ("zeros", "border"),
+    "assert_msg": ("it must hold",),
 }
 REDUCE = {
     "scatter.reduce": ("add", "multiply"),

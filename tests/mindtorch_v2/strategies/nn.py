@@ -471,6 +471,13 @@ def lstm_layer(pick: Picker, row: Row) -> dict[str, Any]:
     }
 
 
+@strategy("assertions.assert_async")
+def assertion(pick: Picker, row: Row) -> dict[str, Any]:
+    """One element that is not zero: what the values say, the meta device does not know."""
+    given: dict[str, Any] = {"self": draw_operand(pick, (), "float32", "positive")}
+    return given if row.parameter("assert_msg") is None else {**given, "assert_msg": "it must hold"}
+
+
 @strategy("weight_norm", "nn.weight_norm")
 def weight_norm(pick: Picker, row: Row) -> dict[str, Any]:
     """A weight, and its lengths along one dimension."""

@@ -88,7 +88,7 @@ def _rising(operand: Operand) -> Operand:
     return replace(operand, values=tuple(sorted(operand.values)))
 
 
-@strategy("searchsorted")
+@strategy("searchsorted", "bucketize")
 def searchsorted(pick: Picker, row: Row) -> dict[str, Any]:
     """A sorted sequence (one line, or as many as the values have), and values."""
     pair = [p.name for p in row.parameters if p.name in ("sorted_sequence", "boundaries")][0]
