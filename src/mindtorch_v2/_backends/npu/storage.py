@@ -92,7 +92,7 @@ class NpuStorage(DeviceStorage):
             raise RuntimeError(
                 f"size does not match, self was {self._nbytes} bytes but src was {source.nbytes()} bytes"
             )
-        if isinstance(source, NpuStorage):
+        if source.device.type == "npu":
             transfers.copy_bytes(self, source, self._nbytes)
         else:
             transfers.upload(self, 0, root_bytes(source._root))
