@@ -6,8 +6,6 @@ import functools
 import os
 import sys
 import warnings
-from importlib.util import find_spec
-from pathlib import Path
 
 from ._state import TLS
 
@@ -18,9 +16,9 @@ _always = False
 @functools.cache
 def homes() -> tuple[str, ...]:
     """The folders of this package's files."""
-    generated = find_spec(f"{__name__.partition('.')[0]}._generated")
-    folders = (Path(__file__).parent, *((generated and generated.submodule_search_locations) or ()))
-    return tuple(dict.fromkeys(str(Path(folder).resolve()) + os.sep for folder in folders))
+    generated = sys.modules[f"{__name__.partition('.')[0]}._generated"]
+    folders = (os.path.dirname(__file__), *generated.__path__)
+    return tuple(dict.fromkeys(os.path.realpath(folder) + os.sep for folder in folders))
 
 
 def set_always(mode: bool) -> None:

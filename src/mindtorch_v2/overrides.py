@@ -11,6 +11,7 @@ from ._dispatch.overrides import (
     DisableTorchFunction as DisableTorchFunction,
     DisableTorchFunctionSubclass,
     find_for,
+    is_taken_over,
     run_function,
 )
 from ._state import TLS
@@ -60,26 +61,19 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 @unbound
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments, or a mode, overrides torch functions."""
-    return _overrides(tuple(relevant_args))
-
-
-def _overrides(values: tuple) -> bool:
-    """Whether something takes over a call; nested tensors, which are a class here alone, are asked for nothing."""
-    if find_for(values) is None:
-        return False
-    return find_for(tuple(v for v in values if not (isinstance(v, Tensor) and v.is_nested))) is not None
+    return is_taken_over(tuple(relevant_args))
 
 
 @unbound
 def has_torch_function_unary(arg: Any) -> bool:
     """`has_torch_function` for one argument."""
-    return _overrides((arg,))
+    return is_taken_over((arg,))
 
 
 @unbound
 def has_torch_function_variadic(*args: Any) -> bool:
     """`has_torch_function` for several arguments."""
-    return _overrides(args)
+    return is_taken_over(args)
 
 
 def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:

@@ -185,11 +185,13 @@ class Recording:
         if self.options.shapes:
             made.inputs = details.inputs(op, args)
         self._clock.go()
+        raised = True
         try:
             result = run(op, args, *rest)
-        except BaseException:
-            self.close(made)
-            raise
+            raised = False
+        finally:
+            if raised:
+                self.close(made)
         end = self._clock.pause()
         self._finish(made, op, args, result)
         self._end(made, end)

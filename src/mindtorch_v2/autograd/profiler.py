@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
@@ -137,7 +137,7 @@ class profile:
     def _prepare_trace(self) -> None:
         self.entered = True
         made = self.custom_trace_id_callback
-        self.trace_id = made() if made is not None else f"{uuid.uuid4().int:032X}"
+        self.trace_id = made() if made is not None else os.urandom(16).hex().upper()
 
     def _start_trace(self) -> None:
         from .._profiling.recording import Options, Recording

@@ -10,8 +10,8 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from .._dispatch.native import overridable
 from .._tensor import Tensor
-from ..overrides import handle_torch_function, has_torch_function
 from ._backend import Backend
 from ._groups import (
     _canonicalize_group_rank,
@@ -109,6 +109,7 @@ class _Coalesced(Work):
     """What stands for a call within `_coalescing_manager`."""
 
 
+@overridable
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Reduce a tensor over all ranks, in place. With `async_op` a Work; None in a process that is not in the group.
 
@@ -116,8 +117,6 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
         RuntimeError: for a reduction of bits of floating-point numbers, or an average of integers.
         DistBackendError: for calls that do not fit each other, and for ranks that do not come in time; both name the ranks.
     """
-    if has_torch_function((tensor,)):
-        return handle_torch_function(all_reduce, (tensor,), tensor, op=op, group=group, async_op=async_op)
     _check_single_tensor(tensor, "tensor")
     if _rank_not_in_group(group):
         _warn_not_in_group("all_reduce")
@@ -155,14 +154,11 @@ def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None
     return work.get_future() if async_op else _given(work, False)
 
 
+@overridable
 def broadcast(
     tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
     """Every rank gets the tensor of rank `src` (`group_src` by the group's numbers), in place."""
-    if has_torch_function((tensor,)):
-        return handle_torch_function(
-            broadcast, (tensor,), tensor, src=src, group=group, async_op=async_op, group_src=group_src
-        )
     group = _group_or_default_group(group)
     if _rank_not_in_group(group):
         _warn_not_in_group("broadcast")
@@ -172,6 +168,7 @@ def broadcast(
     return _given(group.broadcast([_real(tensor)], _options(BroadcastOptions, root=root, async_op=async_op)), async_op)
 
 
+@overridable
 def reduce(
     tensor: Tensor,
     dst: int | None = None,
@@ -181,10 +178,6 @@ def reduce(
     group_dst: int | None = None,
 ) -> Work | None:
     """Rank `dst` gets the reduction of all ranks' tensors, in place."""
-    if has_torch_function((tensor,)):
-        return handle_torch_function(
-            reduce, (tensor,), tensor, dst=dst, op=op, group=group, async_op=async_op, group_dst=group_dst
-        )
     group = _group_or_default_group(group)
     if _rank_not_in_group(group):
         _warn_not_in_group("reduce")
@@ -198,10 +191,9 @@ def reduce(
     return _given(group.reduce([tensor], _options(ReduceOptions, op, root, async_op)), async_op)
 
 
+@overridable
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
     """Every rank gets all ranks' tensors, in a list of as many of the same shape."""
-    if has_torch_function((tensor,)):
-        return handle_torch_function(all_gather, (tensor,), tensor_list, tensor, group=group, async_op=async_op)
     _check_tensor_list(tensor_list, "tensor_list")
     _check_single_tensor(tensor, "tensor")
     _ensure_all_tensors_same_dtype(tensor_list, tensor)
@@ -217,14 +209,11 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
     )
 
 
+@overridable
 def all_gather_single(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Every rank gets all ranks' tensors in one, joined in the first dimension or stacked."""
-    if has_torch_function((input_tensor,)):
-        return handle_torch_function(
-            all_gather_single, (input_tensor,), output_tensor, input_tensor, group=group, async_op=async_op
-        )
     _check_single_tensor(input_tensor, "input_tensor")
     _check_single_tensor(output_tensor, "output_tensor")
     if _rank_not_in_group(group):
@@ -283,6 +272,7 @@ def _validate_output_list_for_rank(my_rank: int, dst: int, gather_list: Any) -> 
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
 
 
+@overridable
 def gather(
     tensor: Tensor,
     gather_list: list[Tensor] | None = None,
@@ -292,17 +282,6 @@ def gather(
     group_dst: int | None = None,
 ) -> Work | None:
     """Rank `dst` (0 unless said) gets all ranks' tensors, in a list that it alone gives."""
-    if has_torch_function((tensor,)):
-        return handle_torch_function(
-            gather,
-            (tensor,),
-            tensor,
-            gather_list=gather_list,
-            dst=dst,
-            group=group,
-            async_op=async_op,
-            group_dst=group_dst,
-        )
     _check_single_tensor(tensor, "tensor")
     if gather_list:
         _check_tensor_list(gather_list, "gather_list")
@@ -317,6 +296,7 @@ def gather(
     return _given(group.gather(taken, [_real(tensor)], _options(GatherOptions, root=root, async_op=async_op)), async_op)
 
 
+@overridable
 def scatter(
     tensor: Tensor,
     scatter_list: list[Tensor] | None = None,
@@ -326,17 +306,6 @@ def scatter(
     group_src: int | None = None,
 ) -> Work | None:
     """Every rank gets its tensor of the list that rank `src` (0 unless said) alone gives."""
-    if has_torch_function((tensor,)):
-        return handle_torch_function(
-            scatter,
-            (tensor,),
-            tensor,
-            scatter_list=scatter_list,
-            src=src,
-            group=group,
-            async_op=async_op,
-            group_src=group_src,
-        )
     _check_single_tensor(tensor, "tensor")
     if scatter_list:
         _check_tensor_list(scatter_list, "scatter_list")
@@ -357,14 +326,11 @@ def scatter(
     )
 
 
+@overridable
 def reduce_scatter(
     output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Every rank gets the reduction of what all ranks have for it in their lists."""
-    if has_torch_function((output,)):
-        return handle_torch_function(
-            reduce_scatter, (output,), output, input_list, op=op, group=group, async_op=async_op
-        )
     _check_single_tensor(output, "output")
     _check_tensor_list(input_list, "input_list")
     _ensure_all_tensors_same_dtype(output, input_list)
@@ -375,14 +341,11 @@ def reduce_scatter(
     return _given(_group_or_default_group(group).reduce_scatter([output], [input_list], opts), async_op)
 
 
+@overridable
 def reduce_scatter_single(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Every rank gets its part, in the first dimension, of the reduction of all ranks' tensors."""
-    if has_torch_function((output,)):
-        return handle_torch_function(
-            reduce_scatter_single, (output,), output, input, op=op, group=group, async_op=async_op
-        )
     _check_single_tensor(output, "output")
     _check_single_tensor(input, "input")
     if _rank_not_in_group(group):
@@ -400,6 +363,7 @@ reduce_scatter_tensor = _renamed("reduce_scatter_tensor", reduce_scatter_single)
 _reduce_scatter_base = reduce_scatter_tensor
 
 
+@overridable
 def all_to_all_single(
     output: Tensor,
     input: Tensor,
@@ -409,11 +373,6 @@ def all_to_all_single(
     async_op: bool = False,
 ) -> Work | None:
     """Every rank gets from each rank its rows: equally many, or as many as the sizes say."""
-    if has_torch_function((output, input)):
-        sizes = {"output_split_sizes": output_split_sizes, "input_split_sizes": input_split_sizes}
-        return handle_torch_function(
-            all_to_all_single, (output, input), output, input, **sizes, group=group, async_op=async_op
-        )
     if _rank_not_in_group(group):
         _warn_not_in_group("all_to_all_single")
         return None
@@ -476,12 +435,11 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     _group_or_default_group(group).monitored_barrier(timeout, wait_all_ranks=wait_all_ranks)
 
 
+@overridable
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work | None:
     """Begin to send a tensor to a rank."""
-    if has_torch_function((tensor,)):
-        return handle_torch_function(isend, (tensor,), tensor, dst=dst, group=group, tag=tag, group_dst=group_dst)
     group = _group_or_default_group(group)
     if _rank_not_in_group(group):
         _warn_not_in_group("isend")
@@ -491,12 +449,11 @@ def isend(
     return group.send([_real(tensor)], rank, tag)
 
 
+@overridable
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work | None:
     """Begin to receive a tensor from a rank, or from any."""
-    if has_torch_function((tensor,)):
-        return handle_torch_function(irecv, (tensor,), tensor, src=src, group=group, tag=tag, group_src=group_src)
     _check_single_tensor(tensor, "tensor")
     if _rank_not_in_group(group):
         _warn_not_in_group("irecv")
@@ -507,10 +464,9 @@ def irecv(
     return group.recv([_real(tensor)], _canonicalize_group_rank(group, src, group_src), tag)
 
 
+@overridable
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Send a tensor to another rank."""
-    if has_torch_function((tensor,)):
-        return handle_torch_function(send, (tensor,), tensor, dst=dst, group=group, tag=tag, group_dst=group_dst)
     group = _group_or_default_group(group)
     if not _rank_not_in_group(group):
         _check_not_self_rank(group, _canonicalize_group_rank(group, dst, group_dst), "destination")
@@ -518,10 +474,9 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
     return None
 
 
+@overridable
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
     """Receive a tensor from another rank, or from any; the rank that sent it, -1 in a process that is not in the group."""
-    if has_torch_function((tensor,)):
-        return handle_torch_function(recv, (tensor,), tensor, src=src, group=group, tag=tag, group_src=group_src)
     group = _group_or_default_group(group)
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..._dispatch.overrides import is_taken_over
 from ..._tensor import Tensor
-from ...overrides import has_torch_function
 
 _enabled = True
 
@@ -36,7 +36,7 @@ def why_not(reasons: Sequence[tuple[Any, str]], tensors: Sequence[Any]) -> str:
             return reason
     if torch.is_autocast_enabled():
         return "autocast is enabled"
-    if has_torch_function(tensors):
+    if is_taken_over(tuple(tensors)):
         return "some Tensor argument has_torch_function"
     if tensors[0].device.type not in ("cpu", "npu"):
         return "src device is neither one of ['cpu', 'npu']"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
-from ...utils._pytree import tree_leaves
 from ..modules.module import Module
-from ._buckets import Hook, Reducer
+
+if TYPE_CHECKING:
+    from ._buckets import Hook
 
 __all__ = ["DistributedDataParallel"]
 
@@ -45,6 +46,8 @@ class DistributedDataParallel(Module):
         static_graph: bool = False,
         **kwargs: Any,
     ) -> None:
+        from ._buckets import Reducer
+
         super().__init__()
         if not any(param.requires_grad for param in module.parameters()):
             raise RuntimeError(
@@ -104,5 +107,7 @@ class DistributedDataParallel(Module):
             self._from_rank_0(self._kept)
         output = self.module(*inputs, **kwargs)
         if synchronized:
+            from ...utils._pytree import tree_leaves
+
             self.reducer.begin(leaf for leaf in tree_leaves(output) if isinstance(leaf, torch.Tensor))
         return output
