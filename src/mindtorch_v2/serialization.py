@@ -18,12 +18,11 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pickle import UnpicklingError
-from types import FunctionType
 from typing import IO, Any, Union
 
 import numpy as np
 
-from . import _device, _dtype, _layout
+from . import _device, _dtype
 from ._above import above
 from ._serialization import weights_only as _weights_only
 from ._serialization.archive import _is_zipfile, _open_zipfile_reader, _open_zipfile_writer  # noqa: F401 - names that programs use
@@ -35,12 +34,12 @@ from ._serialization.locations import (
     restorer,
     validate_cuda_device,
 )
-from ._serialization.names import find_class, torch_name
-from ._serialization.rebuild import _get_layout, sparse_tensors_checked
+from ._serialization.names import find_class
+from ._serialization.pickler import pickler_class
+from ._serialization.rebuild import sparse_tensors_checked
 from ._serialization.records import ALIGNMENT, BYTE_ORDER, RecordReader, RecordWriter, is_zip
 from ._serialization.shown import shown
 from ._storage import MetaStorage, UntypedStorage, storage_from_root
-from ._tensor import Size
 from ._typed_storage import TypedStorage, legacy_name
 
 __all__ = [
@@ -308,7 +307,7 @@ def save(
         if _skipping.get():
             raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
         with _opened(f, "wb") as file:
-            legacy_save(obj, file, _pickler_class(pickle_module), pickle_protocol)
+            legacy_save(obj, file, pickler_class(pickle_module), pickle_protocol)
         return
     # Pickled first: what cannot be pickled leaves no file behind.
     pickled, storages = _pickled(obj, pickle_module, pickle_protocol)
@@ -348,7 +347,7 @@ def _pickled(obj: object, pickle_module: Any, protocol: int) -> tuple[memoryview
             storages[key] = untyped
         return "storage", kind, key, location_tag(untyped), count
 
-    with_hook(_pickler_class(pickle_module), "persistent_id", persistent_id)(buffer, protocol=protocol).dump(obj)
+    with_hook(pickler_class(pickle_module), "persistent_id", persistent_id)(buffer, protocol=protocol).dump(obj)
     return buffer.getbuffer(), storages
 
 
@@ -364,63 +363,6 @@ def storage_class(storage: STORAGE) -> tuple[Any, int, Any]:
             )
         return LEGACY_STORAGES[name], storage.size(), storage.dtype
     return UntypedStorage, storage.nbytes(), _dtype.uint8
-
-
-_PythonPickler: Any = getattr(pickle, "_Pickler")  # noqa: B009 (type checkers do not know it)
-
-
-class _NamingPickler(_PythonPickler):
-    """Python's pickler, which calls this library's things by PyTorch's names (Note in `_serialization/names`)."""
-
-    def save_global(self, obj: Any, name: str | None = None) -> None:
-        known = torch_name(obj)
-        if known is None:
-            super().save_global(obj, name)
-            return
-        self.write(pickle.GLOBAL + "\n".join((*known, "")).encode())
-        self.memoize(obj)
-
-    def save_dtype(self, obj: _dtype.dtype) -> None:
-        self.save_global(obj)
-
-    def save_device(self, obj: _device.device) -> None:
-        self.save_reduce(_device.device, (obj.type,) if obj.index is None else (obj.type, obj.index), obj=obj)
-
-    def save_size(self, obj: Size) -> None:
-        self.save_reduce(Size, (tuple(obj),), obj=obj)
-
-    def save_layout(self, obj: _layout.layout) -> None:
-        self.save_reduce(_get_layout, (str(obj),), obj=obj)
-
-
-# The table by type is written out, since other packages (dill) put functions of theirs into Python's own.
-_NamingPickler.dispatch = {
-    type(None): _NamingPickler.save_none,
-    bool: _NamingPickler.save_bool,
-    int: _NamingPickler.save_long,
-    float: _NamingPickler.save_float,
-    bytes: _NamingPickler.save_bytes,
-    bytearray: _NamingPickler.save_bytearray,
-    str: _NamingPickler.save_str,
-    tuple: _NamingPickler.save_tuple,
-    list: _NamingPickler.save_list,
-    dict: _NamingPickler.save_dict,
-    set: _NamingPickler.save_set,
-    frozenset: _NamingPickler.save_frozenset,
-    type: _NamingPickler.save_type,
-    FunctionType: _NamingPickler.save_global,
-    pickle.PickleBuffer: _NamingPickler.save_picklebuffer,
-}
-_NamingPickler.dispatch[_dtype.dtype] = _NamingPickler.save_dtype
-_NamingPickler.dispatch[_device.device] = _NamingPickler.save_device
-_NamingPickler.dispatch[Size] = _NamingPickler.save_size
-_NamingPickler.dispatch[_layout.layout] = _NamingPickler.save_layout
-
-
-def _pickler_class(pickle_module: Any) -> Any:
-    if pickle_module is pickle or getattr(pickle_module, "Pickler", None) is pickle.Pickler:
-        return _NamingPickler
-    return pickle_module.Pickler
 
 
 # --------------------------------------------------------------------------------------------------------------------- load

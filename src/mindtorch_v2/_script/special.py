@@ -118,20 +118,6 @@ def _backward(of: Any, gradients: Any = None, retain_graph: Any = None, create_g
     backward(of, gradients, retain_graph, create_graph)
 
 
-def _interpolate(
-    input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-    antialias: bool = False,
-) -> Tensor:
-    return nn.functional.interpolate(
-        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias=antialias
-    )
-
-
 def _convolution_mode(
     input: Tensor, weight: Tensor, bias: Any, stride: list, padding: str, dilation: list, groups: int
 ) -> Tensor:
@@ -198,10 +184,10 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "pad_sequence": _pad_sequence,
     "lift_fresh_copy": lambda self: self.clone(),
     "_reshape_alias": lambda self, size, stride: self.as_strided(size, stride),
-    "__interpolate": _interpolate,
-    "__upsample": _interpolate,
-    "__upsample_bilinear": functools.partial(_interpolate, mode="bilinear", align_corners=True),
-    "__upsample_nearest": functools.partial(_interpolate, mode="nearest"),
+    "__interpolate": nn.functional.interpolate,
+    "__upsample": nn.functional.interpolate,
+    "__upsample_bilinear": functools.partial(nn.functional.interpolate, mode="bilinear", align_corners=True),
+    "__upsample_nearest": functools.partial(nn.functional.interpolate, mode="nearest"),
     "_index_put_impl_": _index_put,
     "_pack_padded_sequence": _pack,
     "_pad_packed_sequence": _unpack,
