@@ -10,6 +10,56 @@ static inline TARGET T NAME(row_product)(const T *a, const T *b, npy_intp n)
     return (T)sum;
 }
 
+/* The products of a row with n rows, times a factor: four rows at a time, for which the one is read once and four sums are under way. */
+static TARGET void NAME(row_products)(const T *one, const T *rows, npy_intp step, npy_intp n, npy_intp width, T factor, T *products)
+{
+    npy_intp s = 0;
+    for (; width <= SUM_BLOCK && s + 4 <= n; s += 4) {
+        const T *a = rows + s * step, *b = a + step, *c = b + step, *d = c + step;
+        V in_a = {0}, in_b = {0}, in_c = {0}, in_d = {0};
+        npy_intp j = 0;
+        for (; j + STEP <= width; j += STEP) {
+            const V left = NAME(load)(one + j);
+            in_a += left * NAME(load)(a + j);
+            in_b += left * NAME(load)(b + j);
+            in_c += left * NAME(load)(c + j);
+            in_d += left * NAME(load)(d + j);
+        }
+        T sums[4] = {NAME(added_up)(in_a), NAME(added_up)(in_b), NAME(added_up)(in_c), NAME(added_up)(in_d)};
+        for (; j < width; j++) {
+            sums[0] += one[j] * a[j];
+            sums[1] += one[j] * b[j];
+            sums[2] += one[j] * c[j];
+            sums[3] += one[j] * d[j];
+        }
+        for (int i = 0; i < 4; i++) {
+            products[s + i] = sums[i] * factor;
+        }
+    }
+    for (; s < n; s++) {
+        products[s] = NAME(row_product)(one, rows + s * step, width) * factor;
+    }
+}
+
+/* Adds n rows, each times its weight, to `sum`, which is read and written once for four of them. */
+static TARGET void NAME(add_weighted)(T *restrict sum, const T *weights, const T *rows, npy_intp step, npy_intp n, npy_intp width)
+{
+    npy_intp s = 0;
+    for (; s + 4 <= n; s += 4) {
+        const T *a = rows + s * step, *b = a + step, *c = b + step, *d = c + step;
+        const T of_a = weights[s], of_b = weights[s + 1], of_c = weights[s + 2], of_d = weights[s + 3];
+        for (npy_intp j = 0; j < width; j++) {
+            sum[j] += (of_a * a[j] + of_b * b[j]) + (of_c * c[j] + of_d * d[j]);
+        }
+    }
+    for (; s < n; s++) {
+        const T *row = rows + s * step, weight = weights[s];
+        for (npy_intp j = 0; j < width; j++) {
+            sum[j] += weight * row[j];
+        }
+    }
+}
+
 /* Scores of a query against `keys` keys, scaled already, as exponentials; gives the largest score and their sum, of at least one that is no number. */
 static TARGET void NAME(weigh)(T *scores, npy_intp keys, const void *mask, npy_intp mask_step, int mask_is_bool, T *largest, double *sum)
 {
@@ -57,20 +107,12 @@ static TARGET void NAME(attend)(const void *query, const void *key, npy_intp key
     const T factor = (T)scale;
     T *out = output, *scores = scratch, top;
     double total;
-    for (npy_intp s = 0; s < keys; s++) {
-        scores[s] = NAME(row_product)(q, k + s * key_step, width) * factor;
-    }
+    NAME(row_products)(q, k, key_step, keys, width, factor, scores);
     NAME(weigh)(scores, keys, mask, mask_step, mask_is_bool, &top, &total);
     for (npy_intp d = 0; d < width; d++) {
         out[d] = 0;
     }
-    for (npy_intp s = 0; s < keys; s++) {
-        const T weight = scores[s];
-        const T *row = v + s * value_step;
-        for (npy_intp d = 0; d < width; d++) {
-            out[d] += weight * row[d];
-        }
-    }
+    NAME(add_weighted)(out, scores, v, value_step, keys, width);
     const T by = (T)total;
     for (npy_intp d = 0; d < width; d++) {
         out[d] /= by;
@@ -131,7 +173,7 @@ static TARGET void NAME(unweigh_rows)(void *block, void *inner, npy_intp rows, n
     }
 }
 
-/* The gradients of one query, and its part of those of keys and values, which is added unless it is the first. */
+/* The gradients of one query, and its part of those of keys and values, which is added unless it is the first. `scratch` has room for two numbers of each key. */
 static TARGET void NAME(attend_back)(const void *grad, const void *query, const void *key, npy_intp key_step, const void *value, npy_intp value_step,
                                      const void *output, const void *logsum, const void *mask, npy_intp mask_step, int mask_is_bool, void *of_query,
                                      void *of_key, npy_intp of_key_step, void *of_value, npy_intp of_value_step, int is_first, void *scratch,
@@ -139,24 +181,22 @@ static TARGET void NAME(attend_back)(const void *grad, const void *query, const 
 {
     const T *g = grad, *q = query, *k = key, *v = value;
     const T shared = NAME(row_product)(g, output, width), saved = *(const T *)logsum, factor = (T)scale;
-    T *to_q = of_query, *scores = scratch;
-    for (npy_intp s = 0; s < keys; s++) {
-        scores[s] = NAME(row_product)(q, k + s * key_step, width) * factor;
-    }
+    T *to_q = of_query, *scores = scratch, *from = scores + keys; /* weights, and the scores' gradients */
+    NAME(row_products)(q, k, key_step, keys, width, factor, scores);
     NAME(weigh)(scores, keys, mask, mask_step, mask_is_bool, NULL, NULL);
     for (npy_intp d = 0; d < width; d++) {
         to_q[d] = 0;
     }
+    NAME(row_products)(g, v, value_step, keys, width, 1, from);
     for (npy_intp s = 0; s < keys; s++) {
-        scores[s] = NAME(exponential)(scores[s] - saved);
+        const T weight = NAME(exponential)(scores[s] - saved);
+        scores[s] = weight;
+        from[s] = weight * (from[s] - shared) * factor;
     }
+    NAME(add_weighted)(to_q, from, k, key_step, keys, width);
     for (npy_intp s = 0; s < keys; s++) {
-        const T *key_row = k + s * key_step, *value_row = v + s * value_step, weight = scores[s];
-        const T given = weight * (NAME(row_product)(g, value_row, width) - shared) * factor;
+        const T weight = scores[s], given = from[s];
         T *to_k = (T *)of_key + s * of_key_step, *to_v = (T *)of_value + s * of_value_step;
-        for (npy_intp d = 0; d < width; d++) {
-            to_q[d] += given * key_row[d];
-        }
         if (is_first) {
             for (npy_intp d = 0; d < width; d++) {
                 to_k[d] = given * q[d];

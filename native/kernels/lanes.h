@@ -70,6 +70,22 @@ static inline __attribute__((always_inline)) TARGET double NAME(folded)(V vector
     return lanes[0];
 }
 
+/* The sum of the elements, in the registers. */
+static inline __attribute__((always_inline)) TARGET T NAME(added_up)(V vector)
+{
+    typedef T Half __attribute__((vector_size(VECTOR_BYTES / 2)));
+    Half low, high;
+    memcpy(&low, &vector, sizeof(Half));
+    memcpy(&high, (const char *)&vector + sizeof(Half), sizeof(Half));
+    low += high;
+    T lanes[VECTOR_BYTES / 2 / sizeof(T)], sum = 0;
+    memcpy(lanes, &low, sizeof(Half));
+    for (size_t i = 0; i < sizeof(lanes) / sizeof(T); i++) {
+        sum += lanes[i];
+    }
+    return sum;
+}
+
 static inline TARGET double NAME(sum_of)(const T *x, npy_intp n)
 {
     double total;

@@ -93,21 +93,6 @@ static TARGET void NAME(blend)(void *output, const void *input, const npy_intp *
 #define FEW 4                                  /* rows of the left matrix that meet rows of the right one together */
 #define MET (VECTOR_BYTES == 64 ? 4 : 2)       /* rows of the right one */
 
-static inline __attribute__((always_inline)) TARGET T NAME(added_up)(V vector)
-{
-    typedef T Half __attribute__((vector_size(VECTOR_BYTES / 2)));
-    Half low, high;
-    memcpy(&low, &vector, sizeof(Half));
-    memcpy(&high, (const char *)&vector + sizeof(Half), sizeof(Half));
-    low += high;
-    T lanes[VECTOR_BYTES / 2 / sizeof(T)], sum = 0;
-    memcpy(lanes, &low, sizeof(Half));
-    for (size_t i = 0; i < sizeof(lanes) / sizeof(T); i++) {
-        sum += lanes[i];
-    }
-    return sum;
-}
-
 static inline __attribute__((always_inline)) TARGET void NAME(meet)(const T *const *a, const T *const *b, npy_intp k, T sums[FEW][MET])
 {
     V sum[FEW][MET];
