@@ -286,6 +286,27 @@ def check_kernels(op: Op, context: Context) -> Iterator[Problem]:
             yield _problem(op, place, f"unknown device '{kernel.device}'{hint}")
 
 
+def check_fallback(op: Op, context: Context) -> Iterator[Problem]:
+    """`fallback` says why there is no kernel, of an operator that the CPU can compute."""
+    if op.fallback is None:
+        return
+    known = words.names(words.FALLBACKS)
+    if op.fallback not in known:
+        yield _problem(op, "fallback", f"unknown reason '{op.fallback}'{did_you_mean(op.fallback, known)}")
+    elif op.kernel("cpu") is None:
+        yield _problem(op, "fallback", "has a 'fallback' but no kernel 'cpu' to fall back on")
+    elif op.kernel("npu") is not None:
+        yield _problem(op, "fallback", "has both 'fallback' and a kernel 'npu'")
+
+
+def check_states(context: Context) -> Iterator[Problem]:
+    """Where entries say why they have no kernel on NPUs, all do."""
+    if any(op.fallback for op in context.ops):
+        for op in context.ops:
+            if op.kernel("cpu") is not None and op.kernel("npu") is None and op.fallback is None:
+                yield _problem(op, "func", "has a kernel 'cpu', and needs one 'npu', or a 'fallback' that says why not")
+
+
 def _check_cpu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Problem]:
     if arrays.is_made(op):
         return  # check_block looks at it
@@ -587,6 +608,7 @@ OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_meta,
     check_vmap,
     check_kernels,
+    check_fallback,
     check_sparse,
     check_composite,
     check_fast,
@@ -595,4 +617,8 @@ OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_derivative_names,
     check_sample,
 )
-SCHEMA_CHECKS: tuple[Callable[[Context], Iterator[Problem]], ...] = (check_duplicate_overloads, check_one_namespace)
+SCHEMA_CHECKS: tuple[Callable[[Context], Iterator[Problem]], ...] = (
+    check_duplicate_overloads,
+    check_one_namespace,
+    check_states,
+)

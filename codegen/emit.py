@@ -17,7 +17,7 @@ from typing import Any
 import cffi
 import jinja2
 
-from . import aclnn, arrays, forms, import_aten, manual, stubs, tape
+from . import aclnn, arrays, forms, import_aten, manual, stubs, tape, words
 from .acl import ACL, read_acl
 from .blocks import Loops
 from .json_schema import json_schema
@@ -213,7 +213,10 @@ def _npu(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
         return
     by_family = aclnn.wrappers(schema)
     rows = [(w.op.full_name, family) for family, wrappers in by_family.items() for w in wrappers]
-    yield "npu_init.py.j2", "npu/__init__.py", {"rows": rows}
+    reasons = {word.name: word.meaning for word in words.FALLBACKS}
+    fallbacks = [(op.full_name, op.fallback) for op in schema.ops if op.fallback is not None]
+    used = {name: reasons[name] for name in reasons if any(word == name for _, word in fallbacks)}
+    yield "npu_init.py.j2", "npu/__init__.py", {"rows": rows, "fallbacks": fallbacks, "reasons": used}
     if not schema.package:
         source = "schema/aclnn.yaml"
         yield "npu_functions.py.j2", "npu/functions.py", {"functions": aclnn.functions(schema), "source": source}

@@ -79,7 +79,7 @@ class _Entry:
         }
         if entry.get("variants") is not None:
             fields["variants"] = self.names(entry, "variants")
-        for name in ("namespace", "composite", "fast", "node", "differs", "missing"):
+        for name in ("namespace", "composite", "fallback", "fast", "node", "differs", "missing"):
             text = self.text(entry.get(name), name)
             if text is not None:
                 fields[name] = text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from . import words
 from .arrays import GENERATED as GENERATED_KERNELS
 from .model import NAMESPACES, Derivative, Kernel, Op, Schema
 from .problems import did_you_mean
@@ -54,6 +55,9 @@ def _explained(op: Op, root: Path, flops: str | None) -> str:
     elif op.is_view:
         rows.append(("kernels", "none: a view of its input on every device"))
     rows += [(f"kernel on {k.device}", _kernel(k)) for k in op.kernels]
+    if op.fallback is not None:
+        why = next(word.meaning for word in words.FALLBACKS if word.name == op.fallback)
+        rows.append(("kernel on npu", f"that on cpu, by copies: {why}"))
     rows += [(f"kernel of layout {k.device}", k.target) for k in op.sparse]
     if op.fast is not None:
         rows.append(("fast path", op.fast))

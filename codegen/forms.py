@@ -502,6 +502,11 @@ def report(schema: Schema) -> dict[str, Any]:
         "missing": [op for op in ops if op.is_missing],
         "npu": [op for op in ops if op.kernel("npu")],
         "without_npu": [op for op in ops if op.kernel("cpu") and not op.kernel("npu")],
+        "fallbacks": [
+            (word, [op for op in ops if op.fallback == word.name])
+            for word in words.FALLBACKS
+            if any(op.fallback == word.name for op in ops)
+        ],
         "one_by_one": schema.one_by_one,
         "aclnn_used": schema.aclnn_used,
         "aclnn_unused": sorted(set(schema.aclnn) - set(schema.aclnn_used)),

@@ -58,6 +58,8 @@ def _value(field: str) -> dict[str, Any]:
         return {"anyOf": [one, {"type": "array", "items": one, "uniqueItems": True}]}
     if field == "namespace":
         return _one_of(words.NAMESPACES)
+    if field == "fallback":
+        return _one_of(words.FALLBACKS)
     if field == "kernels":
         return {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(DEVICES, _TEXTS)}
     if field == "sparse":

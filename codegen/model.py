@@ -344,6 +344,8 @@ class Op:
     """The printed name of the node, where it is not the operator's in PyTorch's spelling (`MaxBackward1`)."""
     kernels: tuple[Kernel, ...] = ()
     composite: str | None = None
+    fallback: str | None = None
+    """Why its CPU kernel computes on NPUs: a word of `words.FALLBACKS`."""
     sparse: tuple[Kernel, ...] = ()
     """Kernels of sparse tensors; the `device` of each is a layout."""
     mutates: tuple[str, ...] = ()

@@ -45,6 +45,11 @@ FIELDS = (
     ),
     Word("kernels", "What computes it, by device; see below.", "kernels: {cpu: numpy.sin, npu: aclnnSin(self)}"),
     Word(
+        "fallback",
+        "Why it has no kernel on NPUs, where its cpu kernel computes then, with a warning; see below.",
+        "fallback: no_fft",
+    ),
+    Word(
         "composite",
         "In place of `meta` and `kernels`: the function of `src/mindtorch_v2/_composite/` that makes it of other operators.",
         "composite: reduction.var_dim",
@@ -109,6 +114,16 @@ NAMESPACES = (
     Word("fft", "`torch.fft.name`, of an operator called `fft_name`"),
     Word("torchvision", "`torch.ops.torchvision.name`, of an operator called `torchvision_name`"),
     Word("image", "`torch.ops.image.name`, of an operator called `image_name`"),
+)
+
+FALLBACKS = (
+    Word("no_function", "aclnn has no such function, nor those that it could be composed of"),
+    Word("no_fft", "aclnn has no Fourier transforms"),
+    Word("no_decomposition", "aclnn has no such decomposition of matrices, and no solver that stands on one"),
+    Word("no_distribution", "aclnn draws no numbers of this distribution"),
+    Word("no_special", "aclnn has no such special function"),
+    Word("not_bound", "aclnn may have it, but nothing binds it"),
+    Word("probe", "it is a probe of the dispatcher, which has nothing to compute on a device"),
 )
 
 SPARSE = (

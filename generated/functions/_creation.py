@@ -135,20 +135,20 @@ def range(*args, **kwargs):
     """range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_range_overloads, args, kwargs, has_out=True, is_factory=True)
 
-_linspace_overloads = (tables.linspace, tables.linspace_Tensor_Tensor, tables.linspace_Tensor_Scalar, tables.linspace_Scalar_Tensor, )
+_linspace_overloads = (tables.linspace_Tensor_Tensor, tables.linspace_Tensor_Scalar, tables.linspace_Scalar_Tensor, tables.linspace, )
 
 
-@road((tables.linspace,), (tables.linspace_Tensor_Tensor,), (tables.linspace_Tensor_Scalar,), (tables.linspace_Scalar_Tensor,), )
+@road((tables.linspace_Tensor_Tensor,), (tables.linspace_Tensor_Scalar,), (tables.linspace_Scalar_Tensor,), (tables.linspace,), )
 def linspace(*args, **kwargs):
-    """linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    """linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_linspace_overloads, args, kwargs, has_out=True, is_factory=True)
 
-_logspace_overloads = (tables.logspace, tables.logspace_Tensor_Tensor, tables.logspace_Tensor_Scalar, tables.logspace_Scalar_Tensor, )
+_logspace_overloads = (tables.logspace_Tensor_Tensor, tables.logspace_Tensor_Scalar, tables.logspace_Scalar_Tensor, tables.logspace, )
 
 
-@road((tables.logspace,), (tables.logspace_Tensor_Tensor,), (tables.logspace_Tensor_Scalar,), (tables.logspace_Scalar_Tensor,), )
+@road((tables.logspace_Tensor_Tensor,), (tables.logspace_Tensor_Scalar,), (tables.logspace_Scalar_Tensor,), (tables.logspace,), )
 def logspace(*args, **kwargs):
-    """logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    """logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor; logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return call_overloaded(_logspace_overloads, args, kwargs, has_out=True, is_factory=True)
 
 _eye_overloads = (tables.eye, tables.eye_m, )

@@ -20,6 +20,7 @@ def take(generated: Any, operators: dict[str, list[Operator]]) -> None:
     rules.operators_by_name().update({name: tuple(overloads) for name, overloads in operators.items()})
     importlib.import_module("mindtorch_v2._generated.flops").FORMULAS.update(generated.table("flops").FORMULAS)
     if importlib.util.find_spec(f"{generated.__name__}.npu") is not None:
-        families = generated.table("npu").FAMILIES
-        known = importlib.import_module("mindtorch_v2._generated.npu").FAMILIES
-        known.update({name: f"{generated.__name__}.npu.{family}" for name, family in families.items()})
+        own, known = generated.table("npu"), importlib.import_module("mindtorch_v2._generated.npu")
+        known.FAMILIES.update({name: f"{generated.__name__}.npu.{family}" for name, family in own.FAMILIES.items()})
+        for name, word in getattr(own, "FALLBACKS", {}).items():  # which are there where an entry says why
+            known.FALLBACKS[name], known.REASONS[word] = word, own.REASONS[word]

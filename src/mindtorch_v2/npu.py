@@ -65,6 +65,7 @@ __all__ = [
     "disable_peer_access",
     "empty_cache",
     "enable_peer_access",
+    "fallbacks",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
@@ -94,6 +95,7 @@ __all__ = [
     "memory_summary",
     "pin_memory",
     "reset_accumulated_memory_stats",
+    "reset_fallbacks",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
     "reset_peak_memory_stats",
@@ -319,6 +321,24 @@ def pin_memory(tensor: Tensor, device: DeviceLike | None = None) -> Tensor:
 def is_pinned(tensor: Tensor, device: DeviceLike | None = None) -> bool:
     """Whether a tensor lies in pinned host memory."""
     return tensor.is_pinned()
+
+
+# --------------------------------------------------------------------------------------------------- operators without a kernel
+
+
+def fallbacks() -> dict[str, dict[str, Any]]:
+    """The operators without a kernel on NPUs that the CPU computed in this process, by full name: `calls`, `bytes_to_host`, `bytes_to_device`, and
+    the `reason`. Empty without an NPU. `MINDTORCH_NPU_FALLBACK=0` in the environment forbids them: such a call is an error then."""
+    from ._backends.npu import fallback
+
+    return fallback.counts()
+
+
+def reset_fallbacks() -> None:
+    """Let `fallbacks` count from 0 again."""
+    from ._backends.npu import fallback
+
+    fallback.reset()
 
 
 # --------------------------------------------------------------------------------------------------------------- random numbers

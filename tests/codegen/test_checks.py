@@ -188,6 +188,18 @@ CASES = {
     ),
     # Kernels
     "unknown device": (entry(kernels="{gpu: numpy.multiply}"), "5:13: mul: unknown device 'gpu'; did you mean 'npu'?"),
+    "unknown reason of a fallback": (
+        entry(fallback="no_ft"),
+        "6:13: mul: unknown reason 'no_ft'; did you mean 'no_fft'?",
+    ),
+    "fallback beside a kernel": (
+        entry(fallback="no_fft", kernels='{cpu: reduction.three, npu: "aclnnAdd(self, other, n)"}'),
+        "6:13: mul: has both 'fallback' and a kernel 'npu'",
+    ),
+    "fallback on nothing": (
+        entry(fallback="no_fft", kernels='{npu: "aclnnAdd(self, other, n)"}'),
+        "6:13: mul: has a 'fallback' but no kernel 'cpu' to fall back on",
+    ),
     "kernels is a text": (entry(kernels="numpy.multiply"), "5:12: mul: 'kernels' must map devices to functions"),
     "unknown ufunc": (
         entry(kernels="{cpu: numpy.multply}"),
@@ -409,6 +421,14 @@ def test_names_bound_inside_a_formula_are_known(problems: Problems) -> None:
 
 def test_a_result_may_be_passed_to_aclnn(problems: Problems) -> None:
     assert problems(entry(kernels='{npu: "aclnnAdd(self, other, out[0].ndim)"}')) == []
+
+
+def test_where_one_entry_says_why_it_has_no_kernel_all_do(problems: Problems) -> None:
+    silent = entry(func="sub(Tensor self, Tensor other, int n=1) -> Tensor")
+    assert problems(silent) == []
+    assert problems(entry(fallback="no_fft") + silent) == [
+        "schema/ops/f.yaml:7:9: sub: has a kernel 'cpu', and needs one 'npu', or a 'fallback' that says why not"
+    ]
 
 
 def test_an_aclnn_parameter_of_an_unknown_direction(problems: Problems, tree: Path) -> None:

@@ -34,6 +34,11 @@ def find(name: str) -> Operator | None:
     return found
 
 
+def find_custom(name: str) -> Operator | None:
+    """The operator of a full name that a program added, or None."""
+    return _custom.get(name)
+
+
 def register(op: str, device: str, fn: Callable, meta: Callable | None = None) -> Operator:
     """Use `fn` as the kernel of operator `op` on a device type.
 

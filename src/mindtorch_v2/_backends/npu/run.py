@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._dispatch.backends import no_kernel
 from ..._dispatch.operator import Operator
 from ..._dtype import DTYPES
 from ..._payload import contiguous_strides
 from ..._pending import settled
 from ..._rules.spec import Spec
 from ..._tensor import Tensor, wrap
-from . import aclnn, copies
+from . import aclnn, copies, fallback
 from .creation import empty
 from .payload import NpuPayload
 
@@ -25,9 +24,10 @@ _float32, _halves = DTYPES["float32"], (DTYPES["float16"], DTYPES["bfloat16"])
 class Results(list):
     """The payloads of the results, allocated when a kernel first asks for them."""
 
-    def __init__(self, specs: list, where: Any) -> None:
-        super().__init__([None] * len(specs))
-        self.specs = specs
+    def __init__(self, spec: Any, where: Any) -> None:
+        self.spec = spec
+        self.specs = [spec] if spec.__class__ is Spec else list(spec)
+        super().__init__([None] * len(self.specs))
         self.where = where
 
     def __getitem__(self, index: int) -> Any:  # type: ignore[override]
@@ -42,8 +42,8 @@ class Results(list):
 def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
     """Results in memory of their own: one payload for a Spec, a list for several."""
     _settle(op, args)
-    specs = [spec] if spec.__class__ is Spec else list(spec)
-    results = Results(specs, where)
+    results = Results(spec, where)
+    specs = results.specs
     with aclnn.running(op.full_name, _compute(specs)):
         _execute(op, specs, args, results)
         found = [results[i] for i in range(len(specs))]
@@ -58,7 +58,7 @@ def run_into(op: Operator, spec: Spec, args: tuple, target: NpuPayload, where: A
         if "conversion" in op.tags:
             copies.copy(target, _source(op, args)._data, _non_blocking(op, args))
             return
-        results = Results([spec], where)
+        results = Results(spec, where)
         if direct:
             results[0] = target
         _execute(op, [spec], args, results)
@@ -67,10 +67,12 @@ def run_into(op: Operator, spec: Spec, args: tuple, target: NpuPayload, where: A
 
 
 def supports(op: Operator, specs: Sequence[Any]) -> bool:
-    """Whether the schema binds a kernel."""
+    """Whether the schema binds a kernel, or the CPU's may stand for it."""
     from ..._generated.npu import FAMILIES
 
-    return "conversion" in op.tags or op.full_name in FAMILIES
+    if "conversion" in op.tags or op.full_name in FAMILIES:
+        return True
+    return fallback.allowed() and fallback.possible(op)
 
 
 def _settle(op: Operator, args: tuple) -> None:
@@ -105,7 +107,8 @@ def _execute(op: Operator, specs: list, args: tuple, results: Results) -> None:
 
     family = FAMILIES.get(op.full_name)
     if family is None:
-        raise no_kernel(op, results.where)
+        fallback.execute(op, args, results)
+        return
     # A family with a dot is one of a package of its own.
     module = importlib.import_module(family if "." in family else f"mindtorch_v2._generated.npu.{family}")
     function = module.FUNCTIONS.get(op.full_name)
