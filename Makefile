@@ -32,7 +32,7 @@ test-npu: $(TEST)/.made emulator  ## the tests on NPUs, with the emulator
 	MINDTORCH_NPU_EMULATOR=1 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/npu
 
 test-distributed: $(DISTRIBUTED)/.made  ## torch.distributed, with ranks that MPI starts
-	OMP_NUM_THREADS=1 $(DISTRIBUTED)/bin/python -m pytest tests/distributed
+	OMP_NUM_THREADS=1 $(DISTRIBUTED)/bin/python -m pytest -n $(JOBS) tests/distributed
 
 codegen: $(TEST)/.made  ## write generated/ from schema/
 	$(TEST)/bin/python -m codegen generate

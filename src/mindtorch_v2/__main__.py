@@ -58,6 +58,36 @@ def _quietly(command: Callable[[], Any]) -> Any:
         return 1
 
 
+def _program(first: str, argv: list[str]) -> None:
+    """Run the program as the main one."""
+    rest = argv[1:]
+    if first == "-m":
+        sys.argv = rest
+        sys.path[0] = os.getcwd()
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.path[0] = ""
+        scope = {"__name__": "__main__", "__builtins__": __builtins__}
+        exec(compile(rest[0], "<string>", "exec"), scope)
+    else:
+        sys.argv = argv
+        if os.path.isfile(first):  # runpy itself puts a folder or a zip file in front
+            sys.path[0] = os.path.dirname(os.path.abspath(first))
+        else:
+            del sys.path[0]
+        runpy.run_path(first, run_name="__main__")
+
+
+def _fail_together(code: Any) -> None:
+    """End all ranks that MPI started, where this one ends with an error."""
+    engine = sys.modules.get("mindtorch_v2.distributed._mpi_engine")
+    if engine is not None and code:
+        if not isinstance(code, int):
+            print(code, file=sys.stderr)
+        engine.leave(code if isinstance(code, int) else 1)
+
+
 def main(argv: list[str]) -> int:
     """Run what the arguments say; the exit status is 2 when they say nothing that can be run."""
     if not argv:
@@ -85,22 +115,11 @@ def main(argv: list[str]) -> int:
 
     install()
     serve_children()
-    if first == "-m":
-        sys.argv = rest
-        sys.path[0] = os.getcwd()
-        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
-    elif first == "-c":
-        sys.argv = ["-c", *rest[1:]]
-        sys.path[0] = ""
-        scope = {"__name__": "__main__", "__builtins__": __builtins__}
-        exec(compile(rest[0], "<string>", "exec"), scope)
-    else:
-        sys.argv = argv
-        if os.path.isfile(first):  # runpy itself puts a folder or a zip file in front
-            sys.path[0] = os.path.dirname(os.path.abspath(first))
-        else:
-            del sys.path[0]
-        runpy.run_path(first, run_name="__main__")
+    try:
+        _program(first, argv)
+    except SystemExit as end:
+        _fail_together(end.code)
+        raise
     return 0
 
 

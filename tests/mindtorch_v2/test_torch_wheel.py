@@ -81,6 +81,8 @@ def test_wheel_is_small_and_the_same_every_time(tmp_path):
     assert Path(first).name == NAME and Path(first).read_bytes() == Path(second).read_bytes()
     assert Path(first).stat().st_size < 4000
     with zipfile.ZipFile(first) as archive:
+        commands = archive.read(f"torch-{mindtorch_v2.__version__}.dist-info/entry_points.txt").decode()
+        assert "torchrun = torch.distributed.run:main" in commands
         metadata = archive.read(f"torch-{mindtorch_v2.__version__}.dist-info/METADATA").decode()
         assert "Name: torch\nVersion: 2.13.0+mindtorch\n" in metadata and "Requires-Dist: mindtorch_v2\n" in metadata
     assert Path(wheel.write_constraints(str(tmp_path))).read_text() == "torch==2.13.0+mindtorch\ntorchvision==0.28.0\n"

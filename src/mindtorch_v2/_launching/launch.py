@@ -15,9 +15,9 @@ def parse_args(args: list[str] | None = None) -> argparse.Namespace:
 
 
 def launch(args: argparse.Namespace) -> None:
-    """Run the program. RuntimeError where more than one process is asked for."""
+    """Run the program. See `run.run`."""
     if not args.use_env and not args.no_python:
-        args.training_script_args = ["--local-rank=0", *args.training_script_args]
+        args.training_script_args = ["--local-rank=${local_rank}", *args.training_script_args]
     run.run(args)
 
 

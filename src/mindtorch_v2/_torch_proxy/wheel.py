@@ -42,6 +42,10 @@ Generator: mindtorch_v2 torch-wheel
 Root-Is-Purelib: true
 Tag: py3-none-any
 """
+COMMANDS = """\
+[console_scripts]
+torchrun = torch.distributed.run:main
+"""
 
 
 def _files() -> dict[str, bytes]:
@@ -53,6 +57,7 @@ def _files() -> dict[str, bytes]:
             found[f"{package}/__init__.py"] = file.read()
     found[f"{information}/METADATA"] = METADATA.encode()
     found[f"{information}/WHEEL"] = WHEEL.encode()
+    found[f"{information}/entry_points.txt"] = COMMANDS.encode()
     found[f"{information}/top_level.txt"] = "".join(f"{package}\n" for package in PACKAGES).encode()
     return found
 

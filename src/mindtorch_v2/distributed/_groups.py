@@ -14,7 +14,7 @@ import mindtorch_v2 as torch
 
 from ._backend import Backend, BackendConfig, is_mpi_available
 from ._engines import Engine, FakeEngine, LocalEngine
-from ._mpi_engine import MpiEngine, launched, world
+from ._mpi_engine import MpiEngine, launched, leave, world
 from ._process_group import ProcessGroup
 from ._store_engine import StoreEngine
 from ._stores import HashStore, PrefixStore, Store
@@ -357,8 +357,8 @@ def _say_rank(made: ProcessGroup) -> None:
         lines = "".join(traceback.format_exception(kind, error, where)).split("\n")
         sys.stderr.write("\n".join(f"[rank{rank}]: {line}" if line else "" for line in lines))
         sys.stderr.flush()
-        if made.engine is not None and isinstance(made.engine, MpiEngine):
-            world().Abort(1)
+        if isinstance(made.engine, MpiEngine):
+            leave(1)
 
     sys.excepthook = hook
 

@@ -10,9 +10,11 @@ Requests are asked again and again, with pauses that grow, so that ranks that sh
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
 import os
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -28,7 +30,7 @@ from ._store_engine import mismatch
 from ._stores import PrefixStore, Store
 
 _LOOKS = 20  # before the first pause
-_VARIABLES = (
+LAUNCHERS = (
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
     ("PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
@@ -43,7 +45,7 @@ def launched() -> dict[str, int] | None:
 
     if multiprocessing.parent_process() is not None:
         return None  # a process of a rank's own, which has the rank's environment
-    for rank, size, local_rank, local_size in _VARIABLES:
+    for rank, size, local_rank, local_size in LAUNCHERS:
         if rank in os.environ and size in os.environ:
             number = int(os.environ[rank])
             return {
@@ -64,6 +66,19 @@ def mpi() -> Any:
 def world() -> Any:
     """mpi4py's COMM_WORLD. ImportError where there is no mpi4py or no MPI."""
     return mpi().COMM_WORLD
+
+
+def leave(code: int) -> None:
+    """End this process, which has failed: MPI's own end would wait for the others. They are ended too, by the launcher that waits for that, or else by MPI."""
+    MPI = sys.modules.get("mpi4py.MPI")
+    if MPI is None or not MPI.Is_initialized() or MPI.Is_finalized() or MPI.COMM_WORLD.Get_size() == 1:
+        return
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        MPI.COMM_WORLD.Abort(code)
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 _datatypes: dict[np.dtype, Any] = {}
@@ -347,4 +362,4 @@ class _Message(Request):
             )
 
 
-__all__ = ["MpiEngine", "launched", "world"]
+__all__ = ["MpiEngine", "launched", "leave", "world"]

@@ -24,7 +24,7 @@ import numpy as np
 from ._engines import DONE, Call, Engine, Request
 from ._errors import DistBackendError, DistError
 from ._reduction import FUNCTIONS
-from ._stores import PrefixStore, Store
+from ._stores import PrefixStore, Store, served_by_launcher
 
 _LARGE = 1 << 16
 _PATIENCE = 10.0  # seconds that rank 0 waits for the others to leave
@@ -97,7 +97,7 @@ class StoreEngine(Engine):
         atexit.unregister(self.close)
         try:
             here = self.store.add("left", 1)
-            end = time.monotonic() + _PATIENCE
+            end = time.monotonic() + (0.0 if served_by_launcher() else _PATIENCE)
             while self.rank == 0 and here < self.size and time.monotonic() < end:
                 time.sleep(0.005)
                 here = self.store.add("left", 0)

@@ -20,6 +20,12 @@ from ._table import Table, added
 
 DEFAULT_TIMEOUT = timedelta(minutes=5)
 
+
+def served_by_launcher() -> bool:
+    """Whether the store of the job is one that `torchrun` keeps, which outlives all ranks."""
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == str(True)
+
+
 _SIGNATURES = {
     "set": "arg0: str, arg1: str) -> None",
     "get": "arg0: str) -> bytes",

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlparse, urlunparse
 
 from ._mpi_engine import launched, world
-from ._stores import FileStore, Store
+from ._stores import FileStore, PrefixStore, Store, served_by_launcher
 from ._tcp_store import TCPStore
 from .constants import default_pg_timeout
 
@@ -68,12 +68,14 @@ def _by_file(url: str, **kwargs: Any) -> Found:
     raise RuntimeError("Unable to perform rerendezvous using file:// method")
 
 
-def store_at(host: str, port: int, rank: int, size: int, timeout: timedelta) -> TCPStore:
+def store_at(host: str, port: int, rank: int, size: int, timeout: timedelta) -> Store:
     """The store that rank 0 keeps at a port, or the one that the launcher keeps there. ValueError for a number that is no port."""
     if not 0 <= port < 1 << 16:
         raise ValueError(f"port must have value from 0 to 65535 but was {port}.")
-    served = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == str(True)
-    return TCPStore(host, port, size, rank == 0 and not served, timeout, multi_tenant=not served)
+    if served_by_launcher():  # it has the keys of former attempts too
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        return PrefixStore(f"attempt/{attempt}", TCPStore(host, port, size, False, timeout))
+    return TCPStore(host, port, size, rank == 0, timeout, multi_tenant=True)
 
 
 def _by_tcp(url: str, timeout: timedelta = default_pg_timeout, **kwargs: Any) -> Found:

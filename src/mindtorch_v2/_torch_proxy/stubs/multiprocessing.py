@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import signal
+import time
 import traceback
 from collections.abc import Callable
 from multiprocessing import (
@@ -47,6 +49,7 @@ from multiprocessing import (
 from typing import Any
 
 _STRATEGY = "file_system"
+_PATIENCE = 5.0  # seconds for processes that are asked to end
 
 
 def get_all_sharing_strategies() -> set[str]:
@@ -125,24 +128,43 @@ class ProcessContext:
         """
         if not self.sentinels:
             return True
-        for sentinel in multiprocessing.connection.wait(list(self.sentinels), timeout):
+        readers = {self.error_queues[index]._reader: index for index in self.sentinels.values()}
+        ready = multiprocessing.connection.wait([*self.sentinels, *readers], timeout)
+        for reader in ready:
+            if reader in readers:  # it may wait for others, which wait for it
+                self._fail(readers[reader], grace_period)
+        for sentinel in ready:
             index = self.sentinels.pop(sentinel)
             process = self.processes[index]
             process.join()
             if process.exitcode:
-                self._fail(index)
+                self._fail(index, grace_period)
         return not self.sentinels
 
-    def _fail(self, index: int) -> None:
-        for other in self.processes:
-            if other.is_alive():
-                other.terminate()
-            other.join()
+    def _join_all(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        for process in self.processes:
+            process.join(max(0.0, end - time.monotonic()))
+
+    def _fail(self, index: int, grace_period: float | None) -> None:
+        if grace_period is not None:
+            self._join_all(grace_period)
+        for process in self.processes:
+            if process.is_alive():
+                process.terminate()
+        self._join_all(_PATIENCE if grace_period is None else grace_period)
+        for process in self.processes:
+            if process.is_alive():
+                process.kill()
+            process.join()
         failed, errors = self.processes[index], self.error_queues[index]
         if errors.empty():
-            raise ProcessExitedException(
-                f"process {index} terminated with exit code {failed.exitcode}", index, failed.pid, failed.exitcode
-            )
+            code = failed.exitcode
+            if code < 0:
+                name = signal.Signals(-code).name
+                text = f"process {index} terminated with signal {name}"
+                raise ProcessExitedException(text, index, failed.pid, code, name)
+            raise ProcessExitedException(f"process {index} terminated with exit code {code}", index, failed.pid, code)
         text = f"\n\n-- Process {index} terminated with the following error:\n{errors.get()}"
         raise ProcessRaisedException(text, index, failed.pid)
 
