@@ -113,6 +113,11 @@ NAMESPACES = (
     Word("special", "`torch.special.name`, of an operator called `special_name`"),
     Word("fft", "`torch.fft.name`, of an operator called `fft_name`"),
     Word("torchvision", "`torch.ops.torchvision.name`, of an operator called `torchvision_name`"),
+    Word("_c10d_functional", "`torch.ops._c10d_functional.name`, of an operator called `_c10d_functional_name`"),
+    Word(
+        "_c10d_functional_autograd",
+        "`torch.ops._c10d_functional_autograd.name`, of an operator called `_c10d_functional_autograd_name`",
+    ),
     Word("image", "`torch.ops.image.name`, of an operator called `image_name`"),
 )
 

@@ -9,6 +9,7 @@ from mindtorch_v2._dispatch.lazy import LazyMethod
 # Names of methods and operators by family.
 NAMES = {
     "bags": "",
+    "collectives": "",
     "comparison": "eq eq_ ne not_equal ne_ not_equal_ lt less lt_ less_ le less_equal le_ less_equal_ gt greater gt_ greater_ ge greater_equal ge_ greater_equal_ logical_and logical_and_ logical_or logical_or_ logical_xor logical_xor_ logical_not logical_not_ isnan isinf isfinite isposinf isneginf signbit isreal isclose allclose equal __eq__ __ne__ __lt__ __le__ __gt__ __ge__",
     "conv": "",
     "conversion": "to type_as copy_",

@@ -546,12 +546,6 @@ ROWS = {
         "because": "mindtorch_v2 runs in one process",
         "functions": "replicate",
     },
-    "distributed._functional_collectives": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "AsyncCollectiveTensor",
-        "functions": "all_gather_tensor all_gather_tensor_autograd all_reduce all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor reduce_scatter_tensor_autograd wait_tensor",
-    },
     "distributed._tensor": {
         "tier": 3,
         "from": {'torch.distributed.tensor': 'DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor init_device_mesh'},
@@ -741,15 +735,6 @@ ROWS = {
         "because": "mindtorch_v2 runs in one process",
         "classes": "LaunchConfig elastic_launch",
         "functions": "launch_agent",
-    },
-    "distributed.nn": {
-        "tier": 3,
-        "from": {'torch.distributed.nn.functional': 'all_gather all_reduce all_to_all all_to_all_single broadcast gather reduce reduce_scatter scatter'},
-    },
-    "distributed.nn.functional": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "functions": "all_gather all_reduce all_to_all all_to_all_single broadcast gather reduce reduce_scatter scatter",
     },
     "distributed.optim": {
         "tier": 3,

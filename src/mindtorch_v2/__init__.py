@@ -35,6 +35,8 @@ _PLACES.update(
     overloads=f"{__name__}._generated.overloads",
     reader=f"{__name__}.ops:reader",
     package_tables=f"{__name__}._packages:take",
+    process_group=f"{__name__}.distributed._groups:_resolve_process_group",
+    reduction_options=f"{__name__}.distributed._process_group:options_of",
     parameter=f"{__name__}.nn.parameter:Parameter",
     pickled_storage=f"{__name__}.storage:_reduced",
     pin_array=f"{__name__}._backends.npu.pinned:pin_array",

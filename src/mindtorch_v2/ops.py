@@ -97,6 +97,7 @@ class OpOverloadPacket:
         self._rows = rows
         self._operators = operators
         self._inplace = name.endswith("_") and not name.endswith("__")
+        self._own_out = any(param.name == "out" for op in operators for param in op.params)
         self._made: dict[str, OpOverload | None] = {}
         self.__name__ = name
         self.__module__ = f"torch._ops.{namespace}"
@@ -107,7 +108,7 @@ class OpOverloadPacket:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._operators:
-            out = kwargs.pop("out", None)
+            out = None if self._own_out else kwargs.pop("out", None)
             op, bound = resolve(self._operators, args, kwargs, out=out)
             return call_inplace(op, bound) if self._inplace else call_converted(op, bound, out)
         for name in self.overloads():

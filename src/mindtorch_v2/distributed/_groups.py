@@ -39,6 +39,7 @@ class _World:
         self.tags_to_pg: dict[str, list[Any]] = {}
         self.pg_coalesce_state: dict[Any, list[Any]] = {}
         self.group_count = 0
+        self.hashed: dict[tuple[int, ...], int] = {}
 
     def clear(self) -> None:
         self.__init__()
@@ -446,8 +447,9 @@ def new_group(
 
 
 def _hashed_name(ranks: list[int]) -> str:
-    text = "_".join([*map(str, ranks), str(len(_world.pg_names))])
-    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    """A name that the ranks of a group, who alone make it, agree on: they have made as many of these ranks before."""
+    count = _world.hashed[tuple(ranks)] = _world.hashed.get(tuple(ranks), 0) + 1
+    return hashlib.sha1(repr((ranks, count)).encode(), usedforsecurity=False).hexdigest()
 
 
 def new_subgroups(
@@ -529,10 +531,10 @@ def split_group(
         if len(part) != len(set(part)):
             raise ValueError("the split group cannot have duplicate ranks")
     mine = next((sorted(part) for part in split_ranks if parent.rank() in part), None)
-    name = _hashed_name(mine or [])
     if mine is None:
         return None
     members = [ranks[rank] for rank in mine]
+    name = _hashed_name(members)
     served = Backend(backend or _world.pg_map[parent][0])
     made = _new_group(
         served,

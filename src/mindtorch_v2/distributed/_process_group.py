@@ -49,6 +49,16 @@ ReduceScatterOptions = _options("ReduceScatterOptions", "Options of reduce_scatt
 ScatterOptions = _options("ScatterOptions", "Options of scatter.")
 
 
+def options_of(reduce_op: str) -> Options:
+    """Options of a reduction that is named as operators name it. RuntimeError for another name."""
+    found = RedOpType.__members__.get(reduce_op.upper())
+    if found is None or found is RedOpType.PREMUL_SUM:
+        raise RuntimeError(f"Unrecognized `reduce_op`: {reduce_op}")
+    made = AllreduceOptions()
+    made.reduceOp = found
+    return made
+
+
 class _Written:
     """A tensor that a call writes, as a flat array; `finish` brings it back where the tensor's memory is no flat one."""
 

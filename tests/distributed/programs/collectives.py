@@ -202,6 +202,30 @@ def check_wrong(rank, size):
     dist.barrier()
 
 
+def check_groups(rank, size):
+    """Groups that only some ranks make, or that a parent is split into, each time anew."""
+    for _ in range(2):
+        for first in range(0, size - 1):
+            members = [first, size - 1]
+            if rank in members:
+                group = dist.new_group(members, use_local_synchronization=True)
+                total = torch.tensor([float(rank)])
+                dist.all_reduce(total, group=group)
+                assert total.item() == sum(members)
+                dist.destroy_process_group(group)
+        parts = [list(range(0, size, 2)), list(range(1, size, 2))][: 1 if size == 1 else 2]
+        group = dist.split_group(split_ranks=parts)
+        mine = parts[rank % 2]
+        total = torch.tensor([float(rank)])
+        dist.all_reduce(total, group=group)
+        assert total.item() == sum(mine) and dist.get_process_group_ranks(group) == mine
+        if len(mine) == 2:
+            inner = dist.split_group(group, split_ranks=[[1]])
+            assert (inner is None) == (rank == mine[0])
+    mine, groups = dist.new_subgroups(1)
+    assert mine.size() == 1 and len(groups) == size
+
+
 def main(backend="gloo", few=False, **method):
     dist.init_process_group(backend, **method)
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -214,6 +238,7 @@ def main(backend="gloo", few=False, **method):
             assert dist.get_process_group_ranks(group) == members and dist.get_rank(group) == members.index(rank)
         else:
             assert group == dist.GroupMember.NON_GROUP_MEMBER and dist.get_rank(group) == -1
+    check_groups(rank, size)
     check_messages(rank, size)
     check_wrong(rank, size)
     dist.destroy_process_group()
