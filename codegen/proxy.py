@@ -96,6 +96,7 @@ class ProxySchema:
     trees: tuple[str, ...]
     aliases: dict[str, str]
     homes: dict[str, str]
+    beside: dict[str, str]
     stubs: tuple[Stub, ...]
 
     @cached_property
@@ -208,7 +209,9 @@ def load(schema_dir: Path) -> ProxySchema:
                 problems.extend(f"{where} {source.module} has no {name}" for name in source.names if name not in known)
     if problems:
         raise ProxySchemaError("\n".join(problems))
-    return ProxySchema(trees, dict(data["real"]["aliases"]), dict(data["real"].get("homes", {})), tuple(stubs))
+    real = data["real"]
+    homes, beside = dict(real.get("homes", {})), dict(real.get("beside", {}))
+    return ProxySchema(trees, dict(real["aliases"]), homes, beside, tuple(stubs))
 
 
 def _literal(value: object) -> str:

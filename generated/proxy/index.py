@@ -13,6 +13,7 @@ TREES = frozenset(
         "_refs",
         "_tensor_str",
         "_utils",
+        "accelerator",
         "amp",
         "autograd",
         "distributed",
@@ -61,6 +62,13 @@ ALIASES = {
     "_weights_only_unpickler": "_serialization.weights_only",
     "distributed.launch": "_launching.launch",
     "distributed.run": "_launching.run",
+}
+
+# Tier 1 beside torch, where there is an NPU.
+COMPANIONS = {
+    "torch_npu": "_torch_npu",
+    "torch_npu.npu": "npu",
+    "torch_npu.profiler": "profiler",
 }
 
 # Where PyTorch has what these modules of mindtorch_v2 define.
@@ -233,8 +241,6 @@ STUBS = frozenset(
         "_vendor.packaging.version",
         "_VF",
         "_vmap_internals",
-        "accelerator",
-        "accelerator.memory",
         "ao",
         "ao.nn",
         "ao.quantization",
@@ -430,7 +436,6 @@ PACKAGES = frozenset(
         "_subclasses",
         "_vendor",
         "_vendor.packaging",
-        "accelerator",
         "ao",
         "ao.quantization",
         "ao.quantization.fx",

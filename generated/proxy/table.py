@@ -315,19 +315,6 @@ ROWS = {
         "tier": 2,
         "from": {'mindtorch_v2.func.vmap': '_vmap vmap'},
     },
-    "accelerator": {
-        "tier": 2,
-        "doc": "no accelerator takes the place of the CPU by itself",
-        "because": "there is no accelerator",
-        "error": "RuntimeError",
-        "returns": {'is_available': False, 'device_count': 0, 'current_accelerator': None, 'empty_cache': None, 'empty_host_cache': None, 'memory_allocated': 0, 'memory_reserved': 0, 'max_memory_allocated': 0, 'max_memory_reserved': 0, 'memory_stats': {}, 'reset_peak_memory_stats': None},
-        "contexts": "device_index",
-        "functions": "current_device_idx current_device_index current_stream get_device_capability get_memory_info set_device_idx set_device_index set_stream synchronize",
-    },
-    "accelerator.memory": {
-        "tier": 2,
-        "from": {'torch.accelerator': 'empty_cache memory_allocated memory_stats'},
-    },
     "ao": {
         "tier": 3,
         "doc": "quantization and pruning",

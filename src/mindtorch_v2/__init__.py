@@ -28,6 +28,7 @@ _PLACES.update(
     loops=f"{__name__}._generated.native:LOOPS",
     module_hooks=f"{__name__}.nn.modules._hooks",
     npu_allocator=f"{__name__}.npu:_get_allocator",
+    npu_available=f"{__name__}._backends.npu:is_available",
     npu_generator=f"{__name__}._backends.npu.generator:of_device",
     npu_storage=f"{__name__}._backends.npu.storage:NpuStorage",
     overload=f"{__name__}.ops:overload",
@@ -143,7 +144,7 @@ _BY_MODULE = {
 _MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
 _SUBMODULES = {"registry": "_dispatch.registry", "_weights_only_unpickler": "_serialization.weights_only"} | {
     name: name
-    for name in "__config__ __future__ _tensor_str _utils amp autograd distributed distributions fft func functional futures fx hub library linalg masked nested nn npu ops optim "
+    for name in "__config__ __future__ _tensor_str _utils accelerator amp autograd distributed distributions fft func functional futures fx hub library linalg masked nested nn npu ops optim "
     "overrides quasirandom random return_types serialization signal sparse special storage testing torch_version types utils version".split()
 }
 _OPERATORS = {k: v for k, v in _generated.functions.NAMESPACES["torch"].items() if k != "unique_dim"}  # `_VF` has that

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Union
 
 from . import _state
+from ._above import above
 from ._state import TLS
 
 TYPES = (
@@ -46,7 +47,7 @@ class device:
         if isinstance(type, bool) or not isinstance(type, (str, int)):
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {_class_name(type)}")
         if isinstance(type, int):
-            raise RuntimeError("Cannot access accelerator device when none is available.")
+            return _accelerator(type, index)
         match = _TEXT.fullmatch(type)
         if match is None:
             raise RuntimeError(f"Invalid device string: '{type}'")
@@ -164,6 +165,20 @@ def _intern(kind: str, index: int | None) -> device:
     object.__setattr__(self, "type", kind)
     object.__setattr__(self, "index", index)
     return self
+
+
+NO_ACCELERATOR = "Cannot access accelerator device when none is available."
+
+
+def _accelerator(number: int, index: int | None) -> device:
+    """The accelerator of a number. RuntimeError where there is none."""
+    if not above("npu_available")():
+        raise RuntimeError(NO_ACCELERATOR)
+    if index is not None:
+        raise RuntimeError(f"device(): the number {number} was given together with an index")
+    if number < 0:
+        raise RuntimeError("Device index must not be negative")
+    return _intern("npu", number)
 
 
 def _class_name(value: object) -> str:

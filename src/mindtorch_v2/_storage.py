@@ -82,10 +82,13 @@ class UntypedStorage(StorageBase):
                 raise RuntimeError(f"Storage size must not be negative, but got {content}")
             if device.type == "meta":
                 return MetaStorage(int(content))
+            if device.type == "npu":
+                return above("npu_storage")(int(content), device)
             return storage_from_root(np.empty((content,), _U8), cls)
         if device.type == "meta":
             return MetaStorage(len(content))
-        return storage_from_root(np.array(_byte_values(content), _U8), cls)
+        made = storage_from_root(np.array(_byte_values(content), _U8), cls)
+        return made if device.type == "cpu" else made.to(device=device)
 
     @classmethod
     def from_file(

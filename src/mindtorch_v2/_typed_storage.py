@@ -111,9 +111,11 @@ class TypedStorage:
 
     @property
     def data(self) -> ndarray:
-        """The elements as an array that shares the memory."""
+        """The elements as an array that shares the memory; of an NPU a copy."""
         untyped = self._untyped_storage
-        return ndarray((self.size(),), _numpy_dtype(self.dtype), untyped._root)
+        return ndarray(
+            (self.size(),), _numpy_dtype(self.dtype), (untyped.cpu() if untyped.device.type == "npu" else untyped)._root
+        )
 
     @property
     def device(self) -> _device.device:
@@ -189,8 +191,9 @@ class TypedStorage:
         return self._untyped_storage.is_pinned(device)
 
     def get_device(self) -> int:
-        """-1: the index that storages without a device index have."""
-        return -1
+        """The index of the device; -1 of the CPU and others without one."""
+        index = self.device.index
+        return -1 if index is None else index
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TypedStorage):
@@ -221,7 +224,14 @@ class TypedStorage:
         size = self.size()
         if isinstance(index, int) and not -size <= index < size:
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {size}")
-        self.data[index] = value
+        data = self.data
+        data[index] = value
+        self._put(data)
+
+    def _put(self, data: ndarray) -> None:
+        """Elements that were changed on the host, where the storage has them."""
+        if self.device.type != "cpu":
+            self._untyped_storage.copy_(storage_from_root(data.view(np.uint8)))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
@@ -236,7 +246,9 @@ class TypedStorage:
 
     def fill_(self, value: Any) -> TypedStorage:
         """Set every element."""
-        self.data[:] = value
+        data = self.data
+        data[:] = value
+        self._put(data)
         return self
 
     def copy_(self, source: Any, non_blocking: bool = False) -> TypedStorage:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import warnings
 
 import pytest
 from npu_fakes import MIB, make
 
-from mindtorch_v2._backends.npu import allocator
+from mindtorch_v2 import _warnings
+from mindtorch_v2._backends.npu import _settings, allocator
 from mindtorch_v2._backends.npu.allocator import NpuAllocator, NpuOutOfMemory
 from mindtorch_v2._backends.npu.errors import NpuError
 
@@ -176,8 +178,17 @@ def test_without_a_runtime_everything_answers():
         "garbage_collection_threshold:0",
         "garbage_collection_threshold:1.0",
         "garbage_collection_threshold:nan",
-        "expandable_segments:True",
-        "roundup_power2_divisions:4",
+        "expandable_segments:yes",
+        "expandable_segments:True,max_split_size_mb:32",
+        "roundup_power2_divisions:3",
+        "roundup_power2_divisions:[256:1,>2]",
+        "segment_size_mb:10",
+        "large_segment_size_mb:1024",
+        "max_non_split_rounding_mb:20",
+        "base_addr_aligned_kb:17",
+        "page_size:2m",
+        "pinned_mem_register:1",
+        "per_process_memory_fraction:1.5",
     ],
 )
 def test_wrong_settings(text, monkeypatch):
@@ -191,6 +202,66 @@ def test_settings(monkeypatch):
     a = NpuAllocator(0)
     assert a.memory_stats()["max_split_size"] == 32 * MIB
     assert a.snapshot()["allocator_settings"]["garbage_collection_threshold"] == 0.8
+
+
+def test_every_setting_of_torch_npu_is_taken(monkeypatch):
+    text = (
+        "max_non_split_rounding_mb:32,roundup_power2_divisions:[256:1,512:2,>:8],large_segment_size_mb:64,per_process_memory_fraction:0.5,"
+        "base_addr_aligned_kb:16,multi_stream_lazy_reclaim:True,page_size:1g,pin_memory_expandable_segments:False,pinned_mem_register:True,"
+        "pinned_reserve_segment_size_mb:0,pinned_use_background_threads:True,release_lock_on_npumalloc:True"
+    )
+    monkeypatch.setenv("PYTORCH_NPU_ALLOC_CONF", "")
+    monkeypatch.setenv("PYTORCH_ALLOC_CONF", text)
+    a = NpuAllocator(0)
+    assert a.get_memory_fraction() == 0.5
+    assert a.snapshot()["allocator_settings"]["PYTORCH_NPU_ALLOC_CONF"] == text
+
+
+def test_an_unknown_setting_is_told_with_the_known_ones():
+    with pytest.raises(
+        ValueError, match="unknown setting 'segment'; known are .*expandable_segments.*page_size.*segment_size_mb"
+    ):
+        _settings.parse("segment:3")
+
+
+def test_expandable_segments_warn_once(monkeypatch):
+    monkeypatch.setattr(_warnings, "_given", set())
+    with pytest.warns(UserWarning, match="expandable_segments:True has no effect"):
+        _settings.parse("expandable_segments:True")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _settings.parse("expandable_segments:True")
+
+
+def test_sizes_of_large_segments():
+    a = make(600 * MIB, "large_segment_size_mb:64")
+    a.malloc(3 * MIB)
+    assert a.memory_stats()["reserved_bytes.all.current"] == 64 * MIB
+    a.malloc(30 * MIB)  # beyond the first, and not half of another
+    assert a.memory_stats()["reserved_bytes.all.current"] == 64 * MIB
+
+
+@pytest.mark.parametrize(
+    ("text", "nbytes", "size"),
+    [
+        ("roundup_power2_divisions:4", 1_200_000, 1_310_720),
+        ("roundup_power2_divisions:4", 1_048_576 - 32, 1_048_576),
+        ("roundup_power2_divisions:[1:1,>:2]", 600_000, 600_064),
+        ("roundup_power2_divisions:[1:1,>:2]", 1_200_000, 1_572_864),
+        ("roundup_power2_divisions:0", 1_200_000, 1_200_128),
+    ],
+)
+def test_sizes_between_powers_of_two(text, nbytes, size):
+    a = make(600 * MIB, text)
+    assert a.malloc(nbytes).size == size
+
+
+def test_what_an_oversize_request_may_waste():
+    for text, kept in (("max_split_size_mb:32", False), ("max_split_size_mb:32,max_non_split_rounding_mb:64", True)):
+        a = make(600 * MIB, text)
+        block = a.malloc(100 * MIB)
+        a.free(block)
+        assert (a.malloc(50 * MIB).address == block.address) is kept
 
 
 def test_blocks_above_max_split_size_stay_whole():

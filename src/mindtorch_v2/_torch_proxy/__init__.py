@@ -98,6 +98,10 @@ def uninstall() -> None:
     attributes.detach()
     _state.serves_torch = False
     sys.meta_path.remove(_finder)
-    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.") or n in index.BESIDE]:
+    for name in [
+        n
+        for n in sys.modules
+        if n == "torch" or n.startswith(("torch.", "torch_npu.")) or n in (*index.BESIDE, *index.COMPANIONS)
+    ]:
         del sys.modules[name]
     _finder = None

@@ -16,6 +16,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import mindtorch_v2
 from mindtorch_v2._generated.proxy import index
 
 from . import naming, spawn
@@ -40,6 +41,17 @@ def real_name(name: str) -> str | None:
     return f"{PACKAGE}.{name}" if head in index.TREES else None
 
 
+def companion(name: str) -> str | None:
+    """The module of mindtorch_v2 that serves a module beside torch, or None: of another name, and where there is no NPU."""
+    head, rest = name, ""
+    while head not in index.COMPANIONS:
+        head, dot, last = head.rpartition(".")
+        if not dot:
+            return None
+        rest = f".{last}{rest}"
+    return f"{PACKAGE}.{index.COMPANIONS[head]}{rest}" if mindtorch_v2.npu.is_available() else None
+
+
 class ProxyFinder:
     """Finds the modules and the package metadata of torch."""
 
@@ -53,6 +65,9 @@ class ProxyFinder:
             return spawn.find_spec(fullname, path, self)
         if fullname in index.BESIDE:
             return self._stub(fullname, fullname)
+        if fullname.partition(".")[0] in index.COMPANIONS:
+            real = companion(fullname)
+            return None if real is None else self._alias(fullname, real)
         if not fullname.startswith("torch."):
             return naming.find_spec(fullname, path) if fullname.startswith(f"{PACKAGE}.") else None
         name = fullname.removeprefix("torch.")
@@ -80,11 +95,12 @@ class ProxyFinder:
         return alias
 
     def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[TorchDistribution]:
-        """The metadata of the distribution `torch`, when it or every distribution is asked for."""
-        if context is None or context.name is None or context.name.lower() == "torch":
+        """The metadata of the distributions torch and, where there is an NPU, torch_npu, when they or every distribution are asked for."""
+        name = None if context is None or context.name is None else context.name.lower().replace("-", "_")
+        if name is None or name == "torch" or (name in index.COMPANIONS and companion(name) is not None):
             from .metadata import TorchDistribution
 
-            yield TorchDistribution()
+            yield TorchDistribution(name or "torch")
 
     def invalidate_caches(self) -> None:
         """Nothing is cached."""

@@ -10,19 +10,22 @@ import mindtorch_v2
 
 
 class TorchDistribution(Distribution):
-    """The distribution `torch`, in the version with which mindtorch_v2 is compatible."""
+    """The distribution `torch`, or another one that is served with it, in the version with which mindtorch_v2 is compatible."""
+
+    def __init__(self, distribution: str = "torch") -> None:
+        self.distribution = distribution
 
     def read_text(self, filename: str) -> str | None:
         """The text of one metadata file, or None when there is no such file."""
         if filename == "METADATA":
             return (
                 "Metadata-Version: 2.1\n"
-                "Name: torch\n"
+                f"Name: {self.distribution}\n"
                 f"Version: {mindtorch_v2.__version__}\n"
-                "Summary: torch, served by mindtorch_v2\n"
+                f"Summary: {self.distribution}, served by mindtorch_v2\n"
             )
         if filename == "top_level.txt":
-            return "torch\n"
+            return f"{self.distribution}\n"
         return None
 
     def locate_file(self, path: str | os.PathLike[str]) -> Path:

@@ -40,6 +40,8 @@ def public_name(real: str) -> str | None:
     name = real.removeprefix(_BELOW)
     if name in index.STUBS:
         return None
+    if name.partition(".")[0] == "_torch_npu":
+        return name.removeprefix("_")
     if name.partition(".")[0] in index.TREES or index.ALIASES.get(name) == name:
         return f"torch.{name}"
     return None

@@ -15,7 +15,6 @@ SMALL_SIZE = MIB
 SMALL_SEGMENT = 2 * MIB
 LARGE_SEGMENT = 20 * MIB
 """What is taken from the device for blocks between 1 and 10 MiB."""
-MIN_LARGE = 10 * MIB
 ROUND_LARGE = 2 * MIB
 
 
@@ -24,12 +23,21 @@ def round_size(nbytes: int) -> int:
     return (nbytes + PADDING + MIN_BLOCK - 1) // MIN_BLOCK * MIN_BLOCK
 
 
-def segment_size(size: int) -> int:
-    """What is taken from the device to make a block of `size` bytes."""
+def round_to_parts(size: int, divisions: tuple[tuple[int | None, int], ...]) -> int:
+    """A size rounded up to the next of so many steps between two powers of two, so that sizes that differ a little share blocks."""
+    parts = next(parts for limit, parts in divisions if limit is None or size <= limit)
+    if parts <= 1 or size & (size - 1) == 0:
+        return size
+    step = max((1 << (size.bit_length() - 1)) // parts, MIN_BLOCK)
+    return -(-size // step) * step
+
+
+def segment_size(size: int, large: int = LARGE_SEGMENT) -> int:
+    """What is taken from the device to make a block of `size` bytes; `large`: for those between 1 MiB and half of it."""
     if size <= SMALL_SIZE:
         return SMALL_SEGMENT
-    if size < MIN_LARGE:
-        return LARGE_SEGMENT
+    if size < large // 2:
+        return large
     return (size + ROUND_LARGE - 1) // ROUND_LARGE * ROUND_LARGE
 
 
@@ -147,10 +155,10 @@ class Pool:
         del entries[bisect_left(entries, (block.size, block.address))]
         block.cached = False
 
-    def take(self, size: int, stream: int, max_split: int | None) -> Block | None:
+    def take(self, size: int, stream: int, max_split: int | None, max_waste: int = LARGE_SEGMENT) -> Block | None:
         """The smallest free block of at least `size` bytes, or None.
 
-        Where `max_split` is set, blocks above it serve requests above it only, and those waste at most a large segment.
+        Where `max_split` is set, blocks above it serve requests above it only, and those waste at most `max_waste` bytes.
         """
         entries = self.free.get(stream)
         if not entries:
@@ -162,7 +170,7 @@ class Pool:
         if max_split is not None:
             if size < max_split <= block.size:
                 return None
-            if size >= max_split and block.size >= size + LARGE_SEGMENT:
+            if size >= max_split and block.size >= size + max_waste:
                 return None
         del entries[at]
         block.cached = False

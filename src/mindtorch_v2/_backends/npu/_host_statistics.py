@@ -42,6 +42,22 @@ class HostStatistics:
                 numbers[1] = max(numbers[1], numbers[0])
                 numbers[2 if amount > 0 else 3] += abs(amount)
 
+    def reset_peak(self) -> None:
+        """Let peaks begin at what is current."""
+        with self._lock:
+            for numbers in self._counts.values():
+                numbers[1] = numbers[0]
+            for times in self._times.values():
+                times[1] = 0
+
+    def reset_accumulated(self) -> None:
+        """Let sums, times and counts begin at 0."""
+        with self._lock:
+            for numbers in self._counts.values():
+                numbers[2] = numbers[3] = 0
+            for times in self._times.values():
+                times[:] = [0, 0, 0, 0]
+
     def nested(self) -> dict[str, Any]:
         """PyTorch's nested form."""
         with self._lock:

@@ -5,13 +5,26 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ._blocks import Block, Segment
 
 POOL_ID = (0, 0)
 _DEPTH = 64
+
+
+class Snapshot(dict):
+    """A snapshot by the names of PyTorch's (`segments`, `device_traces`, ...), and by numbers and in loops the list of its segments, as torch_npu gives it."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__("segments")[key] if isinstance(key, (int, slice)) else super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(super().__getitem__("segments"))
+
+    def __reduce__(self) -> tuple:
+        return dict, (dict(self.items()),)  # for the visualiser, which has no such class
 
 
 class History:
@@ -87,7 +100,7 @@ def describe(segments: Iterable[Segment], device: int, history: History | None, 
     traces: list[list] = [[] for _ in range(device + 1)]
     if history is not None:
         traces[device] = list(history.entries)
-    return {
+    made = {
         "segments": [describe_segment(segment, device) for segment in sorted(segments, key=lambda s: s.address)],
         "device_traces": traces,
         "allocator_settings": settings,
@@ -95,3 +108,4 @@ def describe(segments: Iterable[Segment], device: int, history: History | None, 
         "device": device,
         "allocator": "npu",
     }
+    return Snapshot(made)

@@ -19,7 +19,7 @@ import threading
 from collections import deque
 from typing import Any
 
-from ._blocks import GIB, MIB, MIN_BLOCK, SMALL_SIZE, Block, Pool, Segment, round_size, segment_size
+from ._blocks import GIB, MIB, MIN_BLOCK, SMALL_SIZE, Block, Pool, Segment, round_size, round_to_parts, segment_size
 from ._settings import Settings, from_environment
 from ._snapshots import History, describe
 from ._statistics import INACTIVE_SPLIT, INACTIVE_SPLIT_BYTES, RESERVED_BYTES, SEGMENT, Statistics, flatten
@@ -40,7 +40,8 @@ class NpuAllocator:
         self.device_id = device_id
         self._given_runtime = runtime
         self._settings = from_environment() if settings is None else settings
-        self._max_split = self._settings.max_split_size
+        self._max_split, self._max_waste = self._settings.max_split_size, self._settings.max_waste
+        self._divisions = self._settings.divisions
         self._stats = Statistics()
         if self._max_split is not None:
             self._stats.events["max_split_size"] = self._max_split
@@ -51,7 +52,7 @@ class NpuAllocator:
         self._segments: dict[int, Segment] = {}
         self._pending: dict[int, deque[tuple[int, Block]]] = {}
         self._idle_events: list[int] = []
-        self._fraction = 1.0
+        self._fraction = self._settings.fraction
         self._limit: int | None = None
         self._history: History | None = None
 
@@ -81,6 +82,8 @@ class NpuAllocator:
                 raise RuntimeError(f"Invalid size of an allocation: {nbytes} bytes")
             return Block(0, 0, None)
         size = round_size(nbytes)
+        if self._divisions:
+            size = round_to_parts(size, self._divisions)
         small = size <= SMALL_SIZE
         with self._lock:
             if self._busy:
@@ -91,7 +94,7 @@ class NpuAllocator:
                     self._free_deferred()
                 if self._pending:
                     self._process_events()
-                block = (self._small if small else self._large).take(size, stream, self._max_split)
+                block = (self._small if small else self._large).take(size, stream, self._max_split, self._max_waste)
                 if block is None:
                     block = self._new_block(nbytes, size, small, stream)
                 return self._hand_out(block, nbytes, size, small)
@@ -249,7 +252,7 @@ class NpuAllocator:
 
     def _new_block(self, nbytes: int, size: int, small: bool, stream: int) -> Block:
         """A block from a new segment, after making room where that is needed. NpuOutOfMemory."""
-        wanted = segment_size(size)
+        wanted = segment_size(size, self._settings.large_segment)
         if nbytes >= _EXBIBYTE:
             raise self._out_of_memory(nbytes, wanted)
         if self._fraction < 1.0 and self._settings.gc_threshold:
@@ -259,7 +262,7 @@ class NpuAllocator:
             segment = self._new_segment(wanted, small, stream)
         if segment is None:
             self._wait_for_streams()
-            block = (self._small if small else self._large).take(size, stream, self._max_split)
+            block = (self._small if small else self._large).take(size, stream, self._max_split, self._max_waste)
             if block is not None:  # it had waited for another stream
                 return block
             self._release_cached()

@@ -161,7 +161,7 @@ def empty_cache() -> None:
 
 
 def memory_snapshot(device: DeviceLike | None = None) -> dict[str, Any]:
-    """Segments, their blocks, and the recorded actions: what PyTorch's memory visualiser reads."""
+    """Segments, their blocks, and the recorded actions: what PyTorch's memory visualiser reads. In loops, and by numbers, it is the list of the segments."""
     return _allocator(device).snapshot()
 
 

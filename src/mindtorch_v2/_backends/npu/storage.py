@@ -13,14 +13,13 @@ from ..._memory import check_bounds, root_bytes
 from ..._storage import DeviceStorage, UntypedStorage, storage_from_root
 from . import allocator, transfers
 from .payload import NpuPayload
+from .streams import Stream, current_stream
 
 
 class NpuStorage(DeviceStorage):
     """The bytes behind tensors of one NPU; they go back to the allocator with the last of them."""
 
     def __new__(cls, nbytes: int = 0, where: device | None = None) -> NpuStorage:
-        from .streams import current_stream
-
         made = object.__new__(cls)
         made._where = device("npu", current_device() if where is None or where.index is None else where.index)
         made._nbytes = nbytes
@@ -53,7 +52,9 @@ class NpuStorage(DeviceStorage):
         return self._where.index or 0
 
     def record_stream(self, stream: Any) -> None:
-        """Keep the memory until the work that is on `stream` now has passed, even if the last tensor goes before."""
+        """Keep the memory until the work that is on `stream` now has passed, even if the last tensor goes before. TypeError unless it is a Stream."""
+        if not isinstance(stream, Stream):
+            raise TypeError(f"record_stream(): argument 's' (position 1) must be Stream, not {type(stream).__name__}")
         if self._block is not None:
             self._allocator.record_stream(self._block, stream.handle)
 

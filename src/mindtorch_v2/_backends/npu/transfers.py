@@ -11,9 +11,25 @@ import numpy as np
 from numpy import ndarray
 
 from ..._memory import address
+from ..._warnings import warn_of_call
 from .runtime import D2D, D2H, H2D, get_runtime
 from .streams import current_stream
 
+
+class _Waiting:
+    """What calls that wait for a device without being asked to do: 0 nothing, 1 warn, 2 raise. See `torch.npu.set_sync_debug_mode`."""
+
+    mode = 0
+
+    def tell(self) -> None:
+        """Say that the host waits now."""
+        if self.mode == 2:
+            raise RuntimeError("called a synchronizing NPU operation")
+        if self.mode:
+            warn_of_call("called a synchronizing NPU operation")
+
+
+waiting = _Waiting()
 _peers: dict[tuple[int, int], bool] = {}
 
 
@@ -53,6 +69,7 @@ def upload(storage: Any, start: int, content: ndarray) -> None:
     content = np.ascontiguousarray(content)
     if not content.nbytes:
         return
+    waiting.tell()
     runtime = get_runtime()
     index = storage.device.index
     with runtime.on(index):
@@ -65,6 +82,7 @@ def bytes_of(storage: Any, start: int = 0, nbytes: int | None = None) -> ndarray
     nbytes = storage.nbytes() - start if nbytes is None else nbytes
     found = np.empty(nbytes, np.uint8)
     if nbytes:
+        waiting.tell()
         runtime = get_runtime()
         index = storage.device.index
         with runtime.on(index):

@@ -88,7 +88,9 @@ def _are_functorch_transforms_active() -> bool:
 
 
 def _get_accelerator(check: bool = False) -> Any:
-    """The device of the CPU, for there is no accelerator. RuntimeError if that is to be checked."""
+    """The kind of the accelerators. Without one the CPU, or RuntimeError if that is to be checked."""
+    if mindtorch_v2.npu.is_available():
+        return mindtorch_v2.device("npu")
     if check:
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return mindtorch_v2.device("cpu")

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NoReturn
 
+from mindtorch_v2._backends.npu import is_available
 from mindtorch_v2._device import TYPES, device as Device
 
 _QUEUELESS = ("cpu", "meta")
 
 
 def _device(device: Any) -> Device:
-    if isinstance(device, int) and not isinstance(device, bool):
-        raise RuntimeError("Cannot access accelerator device when none is available.")
-    found = Device("cpu" if device is None else device)
+    if device is None:
+        device = "npu" if is_available() else "cpu"
+    found = Device(device)
     if found.type not in (*_QUEUELESS, "npu"):
         raise RuntimeError(f"PyTorch is not linked with support for {found.type} devices")
     return found
 
 
-class Stream:
+class _Any(type):
+    """Class of `Stream` and `Event`: those of NPUs, which are classes of their own, are instances too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        loaded = sys.modules.get("mindtorch_v2._backends.npu.streams")  # without it there is no such stream
+        return loaded is not None and isinstance(instance, getattr(loaded, cls.__name__))
+
+
+class Stream(metaclass=_Any):
     """`Stream(device=None, priority=0)`, or one that exists: `Stream(stream_id=, device_index=, device_type=)`.
 
     On the CPU work is done when a call returns: there is nothing to wait for, and no events. `Stream("npu")` is a `torch.npu.Stream`.
@@ -94,7 +106,7 @@ class Stream:
         )
 
 
-class Event:
+class Event(metaclass=_Any):
     """`Event(device=None, enable_timing=False, blocking=False, interprocess=False)`; of the CPU one that cannot be recorded.
 
     `Event("npu")` is a `torch.npu.Event`.

@@ -46,12 +46,13 @@ def compiled_with_cxx11_abi() -> bool:
 
 
 def get_device_module(device: Any = None) -> ModuleType:
-    """The module `torch.<device type>`.
+    """The module `torch.<device type>`: of the accelerator, or the CPU where there is none, unless a device is given.
 
     Raises:
         RuntimeError: if there is no such module.
     """
-    kind = "cpu" if device is None else torch.device(device).type
+    accelerator = torch.accelerator.current_accelerator() if device is None else None
+    kind = "cpu" if device is None and accelerator is None else torch.device(accelerator or device).type
     module = getattr(torch, kind, None)
     if not isinstance(module, ModuleType):
         raise RuntimeError(f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'.")

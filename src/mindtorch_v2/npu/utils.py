@@ -1,60 +1,26 @@
-"""`torch.npu`: Ascend devices, by the names of `torch.cuda` and torch_npu.
-
-Queries answer on every machine; what needs a device raises a RuntimeError that says what is missing. CANN is initialised with the first use of a device.
-"""
+"""Devices: what they are, which one is current, how they reach each other. `torch.npu` shows these names, `torch.npu.utils` has them."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._api.functions import randomness as _randomness  # noqa: F401 - with it, states of generators are tensors
-from ._backends.npu import generator as _generator, is_available, runtime as _runtime
-from ._backends.npu.errors import NpuError, NpuOutOfMemory as OutOfMemoryError
-from ._backends.npu.memory import (
-    caching_allocator_alloc,
-    caching_allocator_delete,
-    empty_cache,
-    get_per_process_memory_fraction,
-    host_memory_stats,
-    max_memory_allocated,
-    max_memory_cached,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_cached,
-    memory_reserved,
-    memory_snapshot,
-    memory_stats,
-    memory_stats_as_nested_dict,
-    memory_summary,
-    reset_accumulated_memory_stats,
-    reset_max_memory_allocated,
-    reset_max_memory_cached,
-    reset_peak_memory_stats,
-    set_per_process_memory_fraction,
-)
-from ._backends.npu.runtime import device_count, is_initialized
-from ._backends.npu.streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
-from ._device import decorate as _decorate, device as _device
-from ._state import run_recorded
+from .._backends.npu import is_available, runtime as _runtime
+from .._backends.npu.errors import NpuError
+from .._backends.npu.runtime import device_count, is_initialized
+from .._backends.npu.streams import StreamContext, current_stream, default_stream, set_stream, stream
+from .._device import decorate as _decorate, device as _device
+from .._state import run_recorded
 
 if TYPE_CHECKING:
-    from ._device import DeviceLike
-    from ._tensor import Tensor
+    from .._device import DeviceLike
 
 __all__ = [
-    "Event",
-    "NpuError",
-    "OutOfMemoryError",
-    "Stream",
     "StreamContext",
-    "caching_allocator_alloc",
-    "caching_allocator_delete",
     "can_device_access_peer",
     "current_device",
     "current_stream",
@@ -63,49 +29,20 @@ __all__ = [
     "device_count",
     "device_of",
     "disable_peer_access",
-    "empty_cache",
     "enable_peer_access",
-    "fallbacks",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
-    "get_per_process_memory_fraction",
-    "get_rng_state",
-    "get_rng_state_all",
     "get_soc_name",
-    "host_memory_stats",
+    "get_sync_debug_mode",
     "init",
-    "initial_seed",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
     "is_initialized",
-    "is_pinned",
-    "manual_seed",
-    "manual_seed_all",
-    "max_memory_allocated",
-    "max_memory_cached",
-    "max_memory_reserved",
-    "mem_get_info",
-    "memory_allocated",
-    "memory_cached",
-    "memory_reserved",
-    "memory_snapshot",
-    "memory_stats",
-    "memory_stats_as_nested_dict",
-    "memory_summary",
-    "pin_memory",
-    "reset_accumulated_memory_stats",
-    "reset_fallbacks",
-    "reset_max_memory_allocated",
-    "reset_max_memory_cached",
-    "reset_peak_memory_stats",
-    "seed",
-    "seed_all",
     "set_device",
-    "set_per_process_memory_fraction",
-    "set_rng_state",
-    "set_rng_state_all",
     "set_stream",
+    "set_sync_debug_mode",
     "stream",
     "stream_priority_range",
     "synchronize",
@@ -227,12 +164,21 @@ def get_soc_name() -> str:
 
 def _get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
     _checked(device)
-    return 0, 0
+    text = os.environ.get(_CAPABILITY, "")
+    if not text:
+        return 0, 0
+    match = re.fullmatch(r"(\d+)\.(\d+)", text)
+    if match is None:
+        raise ValueError(f"{_CAPABILITY} must be two numbers like 8.0, got '{text}'")
+    return int(match[1]), int(match[2])
 
 
 def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
-    """(0, 0): NPUs have no such number. `get_device_name` tells chips apart."""
+    """What TORCH_NPU_DEVICE_CAPABILITY says (`8.0`), for programs that ask; else (0, 0): NPUs have no such number. `get_device_name` tells chips apart."""
     return _get_device_capability(device)
+
+
+_CAPABILITY = "TORCH_NPU_DEVICE_CAPABILITY"
 
 
 @dataclass(frozen=True)
@@ -303,98 +249,36 @@ def stream_priority_range() -> tuple[int, int]:
     return _runtime.get_runtime().stream_priority_range() if is_available() else (0, 0)
 
 
-# ----------------------------------------------------------------------------------------------------------------------- memory
+def ipc_collect() -> None:
+    """Give back what processes shared: nothing is shared between processes on NPUs."""
 
 
-def _get_allocator(device: DeviceLike | None = None) -> Any:
-    """The caching allocator of a device; made with the first call, without an NPU too."""
-    from ._backends.npu import allocator
-
-    return allocator.get(_index(device))
+# ---------------------------------------------------------------------------------------------------------- waits that nobody asked for
 
 
-def pin_memory(tensor: Tensor, device: DeviceLike | None = None) -> Tensor:
-    """The tensor in pinned host memory: itself, or a copy."""
-    return tensor.pin_memory()
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """Warn (1, "warn") of calls that wait for a device without being asked to, `item` and copies to the host among them, or raise (2, "error"); 0, "default": neither.
+
+    TypeError for another type, ValueError and RuntimeError for other words and numbers, as `torch.cuda`'s.
+    """
+    from .._backends.npu import transfers
+
+    if isinstance(debug_mode, str):
+        if debug_mode not in _SYNC_MODES:
+            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`")
+        debug_mode = _SYNC_MODES.index(debug_mode)
+    if isinstance(debug_mode, bool) or not isinstance(debug_mode, int):
+        raise TypeError(f"debug_mode must be an int or a str, not {type(debug_mode).__name__}")
+    if not 0 <= debug_mode < len(_SYNC_MODES):
+        raise RuntimeError("invalid value of debug_mode, expected one of 0,1,2")
+    transfers.waiting.mode = debug_mode
 
 
-def is_pinned(tensor: Tensor, device: DeviceLike | None = None) -> bool:
-    """Whether a tensor lies in pinned host memory."""
-    return tensor.is_pinned()
+def get_sync_debug_mode() -> int:
+    """What `set_sync_debug_mode` set: 0, 1 or 2."""
+    from .._backends.npu import transfers
+
+    return transfers.waiting.mode
 
 
-# --------------------------------------------------------------------------------------------------- operators without a kernel
-
-
-def fallbacks() -> dict[str, dict[str, Any]]:
-    """The operators without a kernel on NPUs that the CPU computed in this process, by full name: `calls`, `bytes_to_host`, `bytes_to_device`, and
-    the `reason`. Empty without an NPU. `MINDTORCH_NPU_FALLBACK=0` in the environment forbids them: such a call is an error then."""
-    from ._backends.npu import fallback
-
-    return fallback.counts()
-
-
-def reset_fallbacks() -> None:
-    """Let `fallbacks` count from 0 again."""
-    from ._backends.npu import fallback
-
-    fallback.reset()
-
-
-# --------------------------------------------------------------------------------------------------------------- random numbers
-
-
-def manual_seed(seed: int) -> None:
-    """Seed the current device's generator. Without an NPU nothing happens."""
-    if is_available():
-        _generator.get(_current()).manual_seed(int(seed))
-
-
-def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all devices. Without an NPU nothing happens."""
-    for index in range(device_count()):
-        _generator.get(index).manual_seed(int(seed))
-
-
-def seed() -> None:
-    """Seed the current device's generator from the system's randomness. Without an NPU nothing happens."""
-    if is_available():
-        _generator.get(_current()).seed()
-
-
-def seed_all() -> None:
-    """Seed the generators of all devices alike from the system's randomness. Without an NPU nothing happens."""
-    if is_available():
-        manual_seed_all(_generator.get(0).seed())
-
-
-def initial_seed() -> int:
-    """The seed of the current device's generator. RuntimeError without an NPU."""
-    return _generator.get(_checked(None)).initial_seed()
-
-
-def get_rng_state(device: DeviceLike = "npu") -> Tensor:
-    """The state of a device's generator: a uint8 tensor on the CPU. RuntimeError without an NPU."""
-    return _generator.get(_checked(device)).get_state()
-
-
-def set_rng_state(new_state: Tensor, device: DeviceLike = "npu") -> None:
-    """Put a device's generator into a state that `get_rng_state` gave."""
-    _generator.get(_checked(device)).set_state(new_state)
-
-
-def get_rng_state_all() -> list[Tensor]:
-    """The states of all devices' generators."""
-    return [get_rng_state(index) for index in range(device_count())]
-
-
-def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
-    """Put all devices' generators into states, in the order of the devices."""
-    for index, state in enumerate(new_states):
-        set_rng_state(state, index)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "default_generators":  # asked for anew: how many there are shows with the first question for devices
-        return tuple(_generator.get(index) for index in range(device_count()))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_SYNC_MODES = ("default", "warn", "error")
