@@ -59,17 +59,20 @@ def takes(kind: str, type_: Type) -> bool:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One call of a wrapper: the function, its arguments in C order, and the arguments that must be numbers for it to fit."""
+    """One call of a wrapper: the function, its arguments in C order, and the arguments (and whether each is optional) that must be numbers for it to fit."""
 
     function: str
     arguments: tuple[str, ...]
-    numbers: tuple[str, ...]
+    numbers: tuple[tuple[str, bool], ...]
     started: tuple[tuple[str, str], ...]
     """(result, argument) of what the function changes in place: the result begins as a copy of the argument."""
 
     @property
     def condition(self) -> str:
-        return " and ".join(f"is_number({name})" for name in self.numbers)
+        return " and ".join(
+            f"({name} is None or is_number({name}))" if optional else f"is_number({name})"
+            for name, optional in self.numbers
+        )
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def _alternative(op: Op, kernel: Kernel, prototype: Prototype) -> Alternative:
                 started.append((f"out[{results}]", text))
                 results += 1
         elif kind_of(parameter.type) == "scalar" and argument is not None and argument.type.base == "Tensor":
-            numbers.append(text)
+            numbers.append((text, argument.type.optional))
         arguments.append(text)
     return Alternative(kernel.target, tuple(arguments), tuple(dict.fromkeys(numbers)), tuple(started))
 

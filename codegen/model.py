@@ -394,9 +394,10 @@ class Op:
 
     @property
     def public_name(self) -> str:
-        """The name inside the namespace: `inv_ex` for `linalg_inv_ex` in `torch.linalg`."""
+        """The name inside the namespace: `inv_ex` for `linalg_inv_ex` in `torch.linalg`; torch_npu's operators keep theirs."""
         prefix = f"{self.namespace}_"
-        return self.name[len(prefix) :] if self.namespace != "torch" and self.name.startswith(prefix) else self.name
+        whole = self.namespace in ("torch", "npu") or not self.name.startswith(prefix)
+        return self.name if whole else self.name[len(prefix) :]
 
     @property
     def arguments(self) -> tuple[Argument, ...]:

@@ -119,6 +119,7 @@ NAMESPACES = (
         "`torch.ops._c10d_functional_autograd.name`, of an operator called `_c10d_functional_autograd_name`",
     ),
     Word("image", "`torch.ops.image.name`, of an operator called `image_name`"),
+    Word("npu", "`torch.ops.npu.name`, as torch_npu has it"),
 )
 
 FALLBACKS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch_v2._planning.costs import antialiasing, attention, batches, columns, convolution, fourier, long_side, numel, prod, short_side, size
+from mindtorch_v2._planning.costs import antialiasing, attention, batches, columns, convolution, fourier, grouped, long_side, numel, prod, short_side, size
 
 __all__ = ["FORMULAS"]
 
@@ -132,6 +132,27 @@ FORMULAS = {
     "_fft_r2c": lambda out, self, dim, normalization, onesided: fourier(self, dim) // 2,
     "_fft_c2r": lambda out, self, dim, normalization, last_dim_size: fourier(out, dim) // 2,
     "_fft_c2c": lambda out, self, dim, normalization, forward: fourier(self, dim),
+    "npu_rms_norm": lambda out, self, gamma, epsilon: 4 * numel(self),
+    "npu_rms_norm_backward": lambda out, dy, self, gamma, rstd: 8 * numel(self),
+    "npu_add_rms_norm": lambda out, x1, x2, gamma, epsilon: 5 * numel(x1),
+    "npu_rotary_mul": lambda out, self, r1, r2, rotary_mode, rotate: 3 * numel(self),
+    "npu_rotary_mul_backward": lambda out, grad, self, r1, r2, rotary_mode: 8 * numel(self),
+    "npu_swiglu": lambda out, self, dim: 5 * numel(out),
+    "npu_swiglu_backward": lambda out, grad_output, self, dim: 6 * numel(out),
+    "_npu_attention": lambda out, query, key, value, head_num, input_layout, pse, drop_mask, atten_mask, prefix, scale, keep_prob, modes: 4 * numel(query) * size(key, 1),
+    "_npu_attention_backward": lambda out, grad, query, key, value, head_num, input_layout, pse, drop_mask, atten_mask, softmax_max, softmax_sum, attention, prefix, scale, keep_prob, modes: 10 * numel(query) * size(key, 1),
+    "_npu_infer_attention": lambda out, query, key, value, pse_shift, atten_mask, actual_seq_lengths, actual_seq_lengths_kv, num_heads, scale, pre_tokens, next_tokens, input_layout, num_key_value_heads, sparse_mode, inner_precise, softmax_lse_flag: 4 * numel(query) * size(key, 1),
+    "npu_dynamic_quant": lambda out, input, smooth_scales, group_index, dst_type, quant_mode, dst_type_max: 3 * numel(input),
+    "npu_quant_matmul": lambda out, x1, x2, scale, offset, pertoken_scale, bias, output_dtype, x1_dtype, x2_dtype, pertoken_scale_dtype, scale_dtype, group_sizes, y_scale: 2 * numel(out) * size(x1, -1),
+    "_npu_grouped_matmul": lambda out, x, weight, bias, group_list, group_type, group_list_type: grouped(x, weight),
+    "npu_moe_init_routing": lambda out, x, row_idx, expert_idx, active_num: 0,
+    "npu_moe_token_permute": lambda out, tokens, indices, num_out_tokens, padded_mode: 0,
+    "npu_moe_token_permute_grad": lambda out, tokens, grad_permuted_tokens, indices, sorted_indices, padded_mode: numel(grad_permuted_tokens),
+    "npu_moe_token_unpermute": lambda out, permuted_tokens, sorted_indices, probs, padded_mode, restore_shape: 2 * numel(permuted_tokens),
+    "npu_moe_token_unpermute_grad": lambda out, permuted_tokens, grad_unpermuted_tokens, sorted_indices, probs, padded_mode, restore_shape: 4 * numel(permuted_tokens),
+    "_npu_dropout_gen_mask": lambda out, self, size, p, seed, offset, parallel, sync: 0,
+    "_npu_dropout": lambda out, self, p: numel(self),
+    "npu_dropout_backward": lambda out, grad_output, mask, p: numel(grad_output),
     "index.Tensor": lambda out, self, indices: 0,
     "index_put": lambda out, self, indices, values, accumulate: 0,
     "_unsafe_index.Tensor": lambda out, self, indices: 0,

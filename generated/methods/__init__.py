@@ -17,6 +17,7 @@ NAMES = {
     "creation": "new_empty new_empty_strided new_zeros new_ones new_full tril tril_ triu triu_ fill_ zero_ fill_diagonal_",
     "fft": "istft",
     "foreach": "",
+    "fused": "",
     "indexing": "index index_put index_put_ index_select index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_reduce index_reduce_ gather scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ take put put_ take_along_dim masked_fill masked_fill_ masked_select masked_scatter masked_scatter_ nonzero nonzero_static nonzero_numpy argwhere",
     "linalg": "cholesky cholesky_solve cholesky_inverse lu_solve qr geqrf orgqr ormqr svd inverse triangular_solve pinverse det slogdet logdet matrix_power matrix_exp",
     "loss": "",

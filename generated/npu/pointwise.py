@@ -6,7 +6,7 @@ from mindtorch_v2._backends.npu.aclnn import is_number, launch
 from mindtorch_v2._backends.npu.arguments import largest, rounding
 from mindtorch_v2._backends.npu.ops import pointwise as ops_pointwise
 
-from .functions import aclnnAbs, aclnnAcos, aclnnAcosh, aclnnAdd, aclnnAddcdiv, aclnnAddcmul, aclnnAdds, aclnnAsin, aclnnAsinh, aclnnAtan, aclnnAtan2, aclnnAtanh, aclnnBitwiseAndScalar, aclnnBitwiseAndTensor, aclnnBitwiseNot, aclnnBitwiseOrScalar, aclnnBitwiseOrTensor, aclnnBitwiseXorScalar, aclnnBitwiseXorTensor, aclnnCeil, aclnnClampMax, aclnnClampMaxTensor, aclnnClampMin, aclnnClampMinTensor, aclnnCos, aclnnCosh, aclnnDiv, aclnnDivMod, aclnnDivMods, aclnnDivs, aclnnErf, aclnnErfc, aclnnErfinv, aclnnExp, aclnnExp2, aclnnExpm1, aclnnFloor, aclnnFloorDivide, aclnnFloorDivides, aclnnFmodScalar, aclnnFmodTensor, aclnnFrac, aclnnGcd, aclnnLeftShift, aclnnLerp, aclnnLerps, aclnnLgamma, aclnnLog, aclnnLog10, aclnnLog1p, aclnnLog2, aclnnLogAddExp, aclnnLogit, aclnnMaximum, aclnnMinimum, aclnnMul, aclnnMuls, aclnnNanToNum, aclnnNeg, aclnnPowScalarTensor, aclnnPowTensorScalar, aclnnPowTensorTensor, aclnnReciprocal, aclnnRemainderScalarTensor, aclnnRemainderTensorScalar, aclnnRemainderTensorTensor, aclnnRound, aclnnRoundDecimals, aclnnRsqrt, aclnnRsub, aclnnRsubs, aclnnSWhere, aclnnSigmoid, aclnnSigmoidBackward, aclnnSign, aclnnSin, aclnnSinc, aclnnSinh, aclnnSqrt, aclnnSub, aclnnSubs, aclnnTan, aclnnTanh, aclnnTanhBackward, aclnnTrunc, aclnnXLogYTensor
+from .functions import aclnnAbs, aclnnAcos, aclnnAcosh, aclnnAdd, aclnnAddcdiv, aclnnAddcmul, aclnnAdds, aclnnAsin, aclnnAsinh, aclnnAtan, aclnnAtan2, aclnnAtanh, aclnnBitwiseAndScalar, aclnnBitwiseAndTensor, aclnnBitwiseNot, aclnnBitwiseOrScalar, aclnnBitwiseOrTensor, aclnnBitwiseXorScalar, aclnnBitwiseXorTensor, aclnnCeil, aclnnClamp, aclnnClampMax, aclnnClampMaxTensor, aclnnClampMin, aclnnClampMinTensor, aclnnClampTensor, aclnnCos, aclnnCosh, aclnnDiv, aclnnDivMod, aclnnDivMods, aclnnDivs, aclnnErf, aclnnErfc, aclnnErfinv, aclnnExp, aclnnExp2, aclnnExpm1, aclnnFloor, aclnnFloorDivide, aclnnFloorDivides, aclnnFmodScalar, aclnnFmodTensor, aclnnFrac, aclnnGcd, aclnnLeftShift, aclnnLerp, aclnnLerps, aclnnLgamma, aclnnLog, aclnnLog10, aclnnLog1p, aclnnLog2, aclnnLogAddExp, aclnnLogit, aclnnMaximum, aclnnMinimum, aclnnMul, aclnnMuls, aclnnNanToNum, aclnnNeg, aclnnPowScalarTensor, aclnnPowTensorScalar, aclnnPowTensorTensor, aclnnReciprocal, aclnnRemainderScalarTensor, aclnnRemainderTensorScalar, aclnnRemainderTensorTensor, aclnnRound, aclnnRoundDecimals, aclnnRsqrt, aclnnRsub, aclnnRsubs, aclnnSWhere, aclnnSigmoid, aclnnSigmoidBackward, aclnnSign, aclnnSin, aclnnSinc, aclnnSinh, aclnnSqrt, aclnnSub, aclnnSubs, aclnnTan, aclnnTanh, aclnnTanhBackward, aclnnTrunc, aclnnXLogYTensor
 
 
 def add_Tensor(out, self, other, alpha):
@@ -259,6 +259,12 @@ def nan_to_num(out, self, nan, posinf, neginf):
     return launch(aclnnNanToNum, self, 0.0 if nan is None else nan, largest(self, posinf), -largest(self, neginf, -1), out[0])
 
 
+def clamp_Tensor(out, self, min, max):
+    if (min is None or is_number(min)) and (max is None or is_number(max)):
+        return launch(aclnnClamp, self, min, max, out[0])
+    return launch(aclnnClampTensor, self, min, max, out[0])
+
+
 def clamp_min_Tensor(out, self, min):
     if is_number(min):
         return launch(aclnnClampMin, self, min, out[0])
@@ -399,6 +405,7 @@ KERNELS = {
     "frac": frac,
     "sign": sign,
     "nan_to_num": nan_to_num,
+    "clamp.Tensor": clamp_Tensor,
     "clamp_min.Tensor": clamp_min_Tensor,
     "clamp_max.Tensor": clamp_max_Tensor,
     "maximum": maximum,
@@ -425,7 +432,6 @@ FUNCTIONS = {
     "deg2rad": ops_pointwise.deg2rad,
     "rad2deg": ops_pointwise.rad2deg,
     "sgn": ops_pointwise.sgn,
-    "clamp.Tensor": ops_pointwise.clamp,
     "fmax": ops_pointwise.fmax,
     "fmin": ops_pointwise.fmin,
     "copysign.Tensor": ops_pointwise.copysign,

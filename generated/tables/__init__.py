@@ -7,7 +7,7 @@ from typing import Iterator
 
 from mindtorch_v2._dispatch.operator import Operator
 
-FAMILIES = ("bags", "collectives", "comparison", "conv", "conversion", "copies", "creation", "fft", "foreach", "indexing", "linalg", "loss", "matmul", "nn", "norm", "pointwise", "probes", "random", "recurrent", "reduction", "scan", "shape", "sorting", "sparse", "special", "torchvision", "view", "vision", )
+FAMILIES = ("bags", "collectives", "comparison", "conv", "conversion", "copies", "creation", "fft", "foreach", "fused", "indexing", "linalg", "loss", "matmul", "nn", "norm", "pointwise", "probes", "random", "recurrent", "reduction", "scan", "shape", "sorting", "sparse", "special", "torchvision", "view", "vision", )
 
 
 def operators() -> Iterator[Operator]:

@@ -420,6 +420,12 @@ def _adopt(generated: ModuleType) -> None:
     above("package_tables")(generated, found)
 
 
+def _npu_names() -> dict[str, str]:
+    from ._generated.functions import NAMESPACES
+
+    return NAMESPACES["npu"]
+
+
 def _cuda_version() -> int:
     return -1
 
@@ -432,7 +438,8 @@ def _of_library(namespace: str, name: str) -> Any:
         return _cuda_version
     package = _package(namespace)
     found = _by_name() if package is None else package
-    operators = found.get(f"{namespace}_{name}", [])
+    # torch_npu's operators begin with their library's name themselves.
+    operators = found.get(name if namespace == "npu" and name in _npu_names() else f"{namespace}_{name}", [])
     form = "function"
     if not operators and name.endswith("_"):
         operators, form = (

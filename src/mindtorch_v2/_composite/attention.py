@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 from mindtorch_v2 import _dtype
+from mindtorch_v2._composite.fused import drawn
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules import nn as rules
+from mindtorch_v2._rules.fused import mask_bytes
 from mindtorch_v2._state import TLS
 from mindtorch_v2._tensor import Tensor
 
@@ -28,6 +30,10 @@ def scaled_dot_product_attention(
     query (..., heads, L, E), key (..., heads, S, E), value (..., heads, S, Ev). A bool mask says what may be seen. With `enable_gqa` heads of key
     and value are repeated. RuntimeError for shapes and dtypes that do not fit.
     """
+    if query.device.type == "npu":
+        made = _on_npu(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        if made is not None:
+            return made
     if TLS.attention_backends is not None:
         if fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) == _MATH:
             rules.attention(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
@@ -50,6 +56,60 @@ def scaled_dot_product_attention(
             query, key, value, dropout_p, is_causal, attn_mask=mask, scale=scale
         )[0]
     return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale, enable_gqa)[0]
+
+
+def _on_npu(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Tensor | None:
+    """The same by one launch; None for operands that its function does not take, and where another way is asked for."""
+    from mindtorch_v2._backends.npu import attention as fused
+
+    if TLS.attention_backends is not None and _FLASH not in TLS.attention_backends:
+        return None
+    rules.attention(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+    if attn_mask is not None and is_causal:
+        raise RuntimeError(_TWO_MASKS)
+    if (
+        dropout_p >= 1
+        or not fused.fits(query, key, value, attn_mask)
+        or (query.shape[1] != key.shape[1] and not enable_gqa)
+    ):
+        return None
+    batch, heads, length, width = query.shape
+    keys = key.shape[2]
+    hidden = shift = dropped = None
+    precise = sparse = 0
+    if is_causal:
+        hidden, sparse = fused.triangle(query.device), 2
+    elif attn_mask is not None and attn_mask.dtype is _dtype.bool:
+        hidden, precise = fused.hidden(attn_mask, batch, heads, length, keys), 2
+    elif attn_mask is not None:
+        shift = fused.shift(attn_mask, batch, heads, length, keys)
+    if dropout_p > 0:
+        seed, offset = drawn(query, mask_bytes(batch * heads * length * keys) * 8)
+        dropped = F._npu_dropout_gen_mask(query, [batch, heads, length, keys], dropout_p, seed, offset)
+    # Positions before heads in memory, as projections leave them: the result lies alike, and no copy is made.
+    turned = query.stride(2) > query.stride(1) and heads > 1
+    given = [F.transpose(t, 1, 2) if turned else t for t in (query, key, value)]
+    made = F._npu_attention(
+        *given,
+        heads,
+        "BSND" if turned else "BNSD",
+        pse=shift,
+        drop_mask=dropped,
+        atten_mask=hidden,
+        scale=1 / math.sqrt(width) if scale is None else scale,
+        keep_prob=1.0 - dropout_p,
+        modes=[2147483647, 2147483647, precise, sparse, 0],
+    )[0]
+    return F.transpose(made, 1, 2) if turned else made
 
 
 def fused_sdp_choice(

@@ -48,6 +48,11 @@ def attention(query: Any, key: Any, value: Any) -> int:
     return 2 * rows * size(key, -2) * (size(query, -1) + size(value, -1))
 
 
+def grouped(x: Sequence[Any], weight: Sequence[Any]) -> int:
+    """Products of groups: 2 operations for every element of x and column of its weight."""
+    return sum(2 * numel(item) for item in x) * size(weight[0], -1)
+
+
 def fourier(tensor: Any, dims: Sequence[int]) -> int:
     """5 n log2 n for each transform of length n, as is usual (Van Loan, Computational Frameworks for the Fast Fourier Transform)."""
     return sum(round(5 * numel(tensor) * math.log2(max(size(tensor, dim), 2))) for dim in dims)

@@ -141,7 +141,11 @@ class Adam(SingleTensorOptimizer):
     def _in_one_pass(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> bool:
         """Let a kernel do the whole update: whether it could."""
         decay = group["weight_decay"]
-        if group["capturable"] or group["differentiable"] or group["amsgrad"] or isinstance(decay, Tensor):
+        if group["capturable"] or group["differentiable"] or isinstance(decay, Tensor):
+            return False
+        if param.device.type == "npu":
+            return self._on_npu(group, param, grad, state)
+        if group["amsgrad"]:
             return False
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         plain = arrays(param, grad, mean, square)
@@ -153,6 +157,22 @@ class Adam(SingleTensorOptimizer):
         shrink, added = (1 - lr * decay, 0.0) if decoupled else (1.0, decay)
         done = adam_step(*plain, beta1, beta2, group["eps"], size, root, shrink, added)
         return done and changed(param, mean, square)
+
+    def _on_npu(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> bool:
+        """One launch does the whole update: whether it could."""
+        from .._backends.npu.optim import adamw_step
+
+        decay, decoupled = group["weight_decay"], group["decoupled_weight_decay"]
+        if decay != 0 and not decoupled:
+            grad = grad.add(param, alpha=number(decay))
+        beta1, beta2 = (number(beta) for beta in group["betas"])
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        largest = state["max_exp_avg_sq"] if group["amsgrad"] else None
+        step, lr = state["step"].item(), number(group["lr"])
+        shrink = number(decay) if decoupled else 0.0
+        if not adamw_step(param, grad, mean, square, largest, step, lr, (beta1, beta2), shrink, group["eps"]):
+            return False
+        return changed(*(t for t in (param, mean, square, largest) if t is not None))
 
     def _update_by_tensors(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         """The same with the step counter as a tensor: it stays on the device, and gradients flow through the update."""

@@ -86,7 +86,11 @@ class Row:
 
     @property
     def is_random(self) -> bool:
-        return self.family == "random" or any(p.type.startswith("Generator") for p in self.parameters)
+        return (
+            self.family == "random"
+            or "random" in self.tags
+            or any(p.type.startswith("Generator") for p in self.parameters)
+        )
 
     @property
     def takes_numbers(self) -> bool:

@@ -8,6 +8,7 @@ operators; each names in `__all__` what schema entries may call.
 from __future__ import annotations
 
 from .fft import *
+from .fused import *
 from .indexing import *
 from .linalg import *
 from .loss import *

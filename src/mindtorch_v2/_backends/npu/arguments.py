@@ -56,3 +56,13 @@ def largest(tensor: Any, given: float | None, sign: int = 1) -> float:
     if not tensor.dtype.is_floating_point:
         return 0.0  # there are no infinities to replace
     return float(np.finfo(tensor.dtype.np).max)
+
+
+def rotary_mode_of(name: str) -> int:
+    """The mode of RotaryPositionEmbedding: 0 halves, 1 pairs."""
+    return {"half": 0, "interleave": 1}[name]
+
+
+def experts_of(indices: Any) -> int:
+    """How many experts each token goes to."""
+    return indices.shape[1] if len(indices.shape) == 2 else 1

@@ -232,12 +232,12 @@ EM_OP(aclnnGroupNormBackward, const aclTensor *gradOut, const aclTensor *input, 
 /* tensors: x, gamma, y, rstd; integer: size of a line; real: epsilon. */
 static void rms_norm_kernel(EmCall *call) {
     const EmTensor *t = call->tensor;
-    int64_t size = call->integer[0], lines = size ? t[0].numel / size : 0;
+    int64_t size = call->integer[0], lines = t[3].numel;
     double *x = em_read_reals(&t[0]), *gamma = em_read_reals(&t[1]), *rstd = es_doubles(lines);
     for (int64_t l = 0; l < lines; l++) {
         double squares = 0, *line = x + l * size;
         for (int64_t i = 0; i < size; i++) squares += line[i] * line[i];
-        rstd[l] = 1 / sqrt(squares / (double)size + call->real[0]);
+        rstd[l] = size ? 1 / sqrt(squares / (double)size + call->real[0]) : 0;
         for (int64_t i = 0; i < size; i++) line[i] *= rstd[l] * gamma[i];
     }
     em_write_reals(&t[2], x);

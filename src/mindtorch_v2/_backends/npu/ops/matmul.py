@@ -5,21 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from ...._dispatch import ops
-from ...._generated.npu.functions import aclnnAdd, aclnnLinalgCross, aclnnMatmul
+from ...._generated.npu.functions import aclnnAdd, aclnnAddmm, aclnnLinalgCross, aclnnMatmul
 from ..aclnn import launch
 from ..arguments import KEEP_DTYPE
+from ..payload import NpuPayload
 
 
-def linear(out: Any, input: Any, weight: Any, bias: Any) -> None:
+def linear(out: Any, input: Any, weight: Any, bias: Any) -> Any:
     if not out[0].size:
-        return
+        return None
     if not weight.shape[-1]:
         made = ops.zeros(tuple(out[0].shape), dtype=input.dtype, device=input.device)
         return made if bias is None else ops.add(made, bias)
     turned = ops.t(weight) if weight.dim() == 2 else weight
+    if bias is not None and weight.dim() == 2 and out[0].is_contiguous and bias.dim() <= 1:
+        rows, columns = out[0].size // weight.shape[0], weight.shape[0]
+        flat = ops.reshape(input, (rows, input.shape[-1]))
+        target = NpuPayload((rows, columns), (columns, 1), out[0].dtype, out[0].offset, out[0].storage)
+        launch(aclnnAddmm, bias._data, flat._data, turned._data, 1, 1, target, KEEP_DTYPE)
+        return None
     launch(aclnnMatmul, input._data, turned._data, out[0], KEEP_DTYPE)
     if bias is not None:
         launch(aclnnAdd, out[0], bias._data, 1, out[0])
+    return None
 
 
 def outer(out: Any, self: Any, vec2: Any) -> Any:

@@ -8,12 +8,6 @@ from typing import Any
 from ...._dispatch import ops
 
 
-def clamp(out: Any, self: Any, min: Any, max: Any) -> Any:
-    # As in PyTorch, the upper bound wins where the bounds cross.
-    made = self if min is None else ops.clamp_min(self, min)
-    return ops.alias(made) if max is None else ops.clamp_max(made, max)
-
-
 def hypot(out: Any, self: Any, other: Any) -> Any:
     """By the larger of both, so that squares do not overflow."""
     first, second = ops.abs(self), ops.abs(other)

@@ -1,0 +1,159 @@
+"""Rules of torch_npu's fused attention, whose layouts say where batches, heads, positions and widths are.
+
+Note [Layouts of attention]
+BSH, SBH, BSND and BNSD, of B batches, S positions, N heads and widths D; H is N * D. Key and value may have fewer heads, each of which serves several of the query's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .. import _dtype as _d
+from ._common import shape_text
+from .fused import check_fused, require, wide
+from .spec import Spec, rule
+
+PLACES = {"BSH": (0, None, 1, 2), "SBH": (1, None, 0, 2), "BSND": (0, 2, 1, 3), "BNSD": (0, 1, 2, 3)}
+"""Where a layout has batches, heads (None: in the last dimension), positions and widths."""
+COMPRESSED = (2, 3, 4)
+"""Sparse modes whose mask is one of 2048 x 2048 for all lengths."""
+
+
+class Sizes(NamedTuple):
+    """The sizes of an operand of attention."""
+
+    batch: int
+    heads: int
+    length: int
+    width: int
+
+
+def sizes(name: str, word: str, tensor: Any, layout: str, heads: int | None = None, width: int | None = None) -> Sizes:
+    """The sizes of a tensor in a layout; heads or else width are given where one dimension holds both. RuntimeError."""
+    if layout not in PLACES:
+        raise RuntimeError(f"The input_layout should be BSH/SBH/BNSD/BSND(case-insensitive), but got {layout}")
+    batch, at, length, last = PLACES[layout]
+    if tensor.dim() != (3 if at is None else 4):
+        raise RuntimeError(f"{name}: {word} of shape {shape_text(tensor.shape)} does not fit the layout {layout}")
+    whole = tensor.shape[last]
+    if at is not None:
+        return Sizes(tensor.shape[batch], tensor.shape[at], tensor.shape[length], whole)
+    count = heads if heads is not None else whole // width if width and not whole % width else 0
+    if count <= 0 or whole % count:
+        raise RuntimeError(f"{name}: the last dimension {whole} of {word} is no multiple of its heads")
+    return Sizes(tensor.shape[batch], count, tensor.shape[length], whole // count)
+
+
+def operands(name: str, query: Any, key: Any, value: Any, head_num: int, layout: str) -> tuple[Sizes, Sizes, Sizes]:
+    """The sizes of query, key and value. RuntimeError where they do not fit each other."""
+    check_fused(name, query, key, value)
+    q = sizes(name, "query", query, layout, head_num)
+    require(q.heads == head_num, f"{name}: query has {q.heads} heads, not {head_num}")
+    k = sizes(name, "key", key, layout, width=q.width)
+    v = sizes(name, "value", value, layout, heads=k.heads)
+    require(q.batch == k.batch == v.batch, f"{name}: query, key and value differ in batches")
+    require(k.heads == v.heads and k.length == v.length, f"{name}: key and value differ in heads or length")
+    require(q.width == k.width >= v.width > 0, f"{name}: the widths of query, key and value do not fit each other")
+    require(k.heads and not q.heads % k.heads, f"{name}: {q.heads} heads are no multiple of {k.heads}")
+    require(k.length, f"{name}: there are no keys")
+    return q, k, v
+
+
+def check_masks(name: str, query: Any, q: Sizes, k: Sizes, pse: Any, mask: Any, sparse_mode: int, kinds: tuple) -> None:
+    """RuntimeError where pse or the mask do not fit the operands."""
+    if pse is not None:
+        require(pse.dtype is query.dtype, f"{name}: expected scalar type {query.dtype.cpp} but found {pse.dtype.cpp}")
+        fits = pse.dim() == 4 and pse.shape[0] in (1, q.batch) and pse.shape[1] == q.heads
+        fits = fits and pse.shape[2] in (1, q.length) and pse.shape[3] == k.length
+        require(
+            fits, f"{name}: pse of shape {shape_text(pse.shape)} is none of [B, N, S, S], [B, N, 1, S] and [1, N, S, S]"
+        )
+    require(0 <= sparse_mode <= 6, f"{name}: sparse_mode should be 0 to 6, but got {sparse_mode}")
+    if mask is None:
+        require(sparse_mode not in COMPRESSED, f"{name}: sparse_mode {sparse_mode} needs atten_mask")
+        return
+    require(mask.dtype in kinds, f"{name}: the dtype of atten_mask must be bool or uint8, but got {mask.dtype}")
+    require(2 <= mask.dim() <= 4, f"{name}: atten_mask must have 2 to 4 dimensions")
+    last = tuple(mask.shape[-2:])
+    if sparse_mode in COMPRESSED:
+        require(last == (2048, 2048), f"{name}: atten_mask of sparse_mode {sparse_mode} must be 2048 x 2048")
+    elif sparse_mode != 6:
+        lead = (q.batch, q.heads)[: mask.dim() - 2] if mask.dim() == 4 else (q.batch,)[: mask.dim() - 2]
+        fits = all(n in (1, w) for n, w in zip(mask.shape[:-2], lead, strict=True))
+        if last != (q.length, k.length) or not fits:
+            raise RuntimeError(f"{name}: atten_mask of shape {shape_text(mask.shape)} does not fit query and key")
+
+
+@rule(flops="4 * numel(query) * size(key, 1)")
+def npu_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    head_num: int,
+    input_layout: str,
+    pse: Any = None,
+    drop_mask: Any = None,
+    atten_mask: Any = None,
+    modes: Sequence[int] = (2147483647, 2147483647, 0, 0, 1),
+    keep_prob: float = 1.0,
+) -> tuple[Spec, Spec, Spec]:
+    """(attention in query's layout, and the largest score and the sum of each row [B, N, S, 8], float32 at least).
+
+    modes: how far back and forward a position sees, inner_precise, sparse_mode, and whether pse is added before (1) or after (0) the scale.
+    """
+    name = "npu_fusion_attention"
+    q, k, v = operands(name, query, key, value, head_num, input_layout)
+    require(
+        len(modes) == 5 and modes[4] in (0, 1), f"{name}: expected five modes, of pse 0 or 1, but got {list(modes)}"
+    )
+    check_masks(name, query, q, k, pse, atten_mask, modes[3], (_d.bool, _d.uint8))
+    require(0 < keep_prob <= 1, f"The keep_prob value must be in range of (0, 1], but got {keep_prob}")
+    if drop_mask is not None:
+        require(drop_mask.dtype is _d.uint8, f"{name}: expected a drop mask of uint8, but got {drop_mask.dtype}")
+        bits = q.batch * q.heads * q.length * k.length
+        require(drop_mask.numel() * 8 >= bits, f"{name}: the drop mask has fewer bits than there are scores")
+    shape = list(query.shape)
+    shape[-1] = v.width if PLACES[input_layout][1] is not None else q.heads * v.width
+    kind, statistics = query.dtype, wide(query.dtype)
+    sums = Spec((q.batch, q.heads, q.length, 8), statistics)
+    return Spec(tuple(shape), kind, None, kind.opmath), sums, sums
+
+
+@rule(flops="10 * numel(query) * size(key, 1)")
+def npu_attention_backward(
+    grad: Any, query: Any, key: Any, value: Any, head_num: int, input_layout: str, pse: Any = None
+) -> tuple[Spec, Spec, Spec, Spec]:
+    """The gradients of query, key, value and pse (no elements where there is none)."""
+    name = "npu_fusion_attention_grad"
+    operands(name, query, key, value, head_num, input_layout)
+    check_fused(name, query, grad)
+    shapes = (query.shape, key.shape, value.shape, (0,) if pse is None else pse.shape)
+    first, second, third, fourth = (Spec(tuple(s), query.dtype, None, query.dtype.opmath) for s in shapes)
+    return first, second, third, fourth
+
+
+@rule(flops="4 * numel(query) * size(key, 1)")
+def npu_infer_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    num_heads: int,
+    input_layout: str,
+    num_key_value_heads: int = 0,
+    softmax_lse_flag: bool = False,
+    pse: Any = None,
+    atten_mask: Any = None,
+    sparse_mode: int = 0,
+) -> tuple[Spec, Spec]:
+    """(attention in query's layout, the logarithm of each row's sum [B, N, S, 1], or [1] without the flag)."""
+    name = "npu_fused_infer_attention_score"
+    require(input_layout in ("BSH", "BSND", "BNSD"), f"{name}: the layout {input_layout} is not supported")
+    q, k, v = operands(name, query, key, value, num_heads, input_layout)
+    wanted = num_key_value_heads or num_heads
+    require(k.heads == wanted, f"{name}: key has {k.heads} heads, not {wanted}")
+    check_masks(name, query, q, k, pse, atten_mask, sparse_mode, (_d.bool, _d.uint8, _d.int8))
+    shape = list(query.shape)
+    shape[-1] = v.width if PLACES[input_layout][1] is not None else q.heads * v.width
+    lse = (q.batch, q.heads, q.length, 1) if softmax_lse_flag else (1,)
+    return Spec(tuple(shape), query.dtype, None, query.dtype.opmath), Spec(lse, wide(query.dtype))
