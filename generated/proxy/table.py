@@ -545,10 +545,6 @@ ROWS = {
         "tier": 3,
         "from": {'torch.distributed.tensor.experimental': 'implicit_replication local_map'},
     },
-    "distributed.algorithms": {
-        "tier": 3,
-        "from": {'torch.distributed.algorithms.join': 'Join JoinHook Joinable'},
-    },
     "distributed.algorithms._checkpoint": {
         "tier": 3,
         "doc": "activation checkpointing of distributed modules",
@@ -559,53 +555,6 @@ ROWS = {
         "enums": {'CheckpointImpl': 'REENTRANT NO_REENTRANT'},
         "classes": "ActivationWrapper CheckpointWrapper OffloadWrapper",
         "functions": "apply_activation_checkpointing checkpoint_wrapper offload_wrapper",
-    },
-    "distributed.algorithms.ddp_comm_hooks": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "enums": {'DDPCommHookType': 'ALLREDUCE FP16_COMPRESS BF16_COMPRESS QUANTIZE_PER_TENSOR QUANTIZE_PER_CHANNEL POWER_SGD POWER_SGD_RANK2 BATCHED_POWER_SGD BATCHED_POWER_SGD_RANK2 NOOP'},
-        "functions": "register_ddp_comm_hook",
-    },
-    "distributed.algorithms.ddp_comm_hooks.default_hooks": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "functions": "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper",
-    },
-    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "PostLocalSGDState",
-        "functions": "post_localSGD_hook",
-    },
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "PowerSGDState",
-        "functions": "batched_powerSGD_hook powerSGD_hook",
-    },
-    "distributed.algorithms.join": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "Join JoinHook Joinable",
-    },
-    "distributed.algorithms.model_averaging": {
-        "tier": 3,
-        "doc": "averaging of models",
-    },
-    "distributed.algorithms.model_averaging.averagers": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "ModelAverager PeriodicModelAverager",
-    },
-    "distributed.algorithms.model_averaging.hierarchical_model_averager": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "HierarchicalModelAverager",
-    },
-    "distributed.algorithms.model_averaging.utils": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "functions": "average_parameters",
     },
     "distributed.checkpoint": {
         "tier": 3,
@@ -722,18 +671,6 @@ ROWS = {
         "because": "mindtorch_v2 runs in one process",
         "classes": "LaunchConfig elastic_launch",
         "functions": "launch_agent",
-    },
-    "distributed.optim": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
-    },
-    "distributed.pipelining": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "enums": {'SplitPoint': 'BEGINNING END'},
-        "classes": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B",
-        "functions": "build_stage pipe_split pipeline",
     },
     "distributed.rpc": {
         "tier": 3,

@@ -269,7 +269,7 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over all processes; with one process it is an ordinary one on a device other than the CPU."""
+    """Batch normalization by the statistics of the batches of all ranks of `process_group`; of all ranks where it is None."""
 
     def __init__(
         self,
@@ -298,13 +298,26 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     def forward(self, input: Tensor) -> Tensor:
-        """Normalize (N, C, *)."""
+        """Normalize (N, C, *) by the statistics of all ranks' batches, of which one may be empty."""
         self._check_input_dim(input)
         self._check_non_zero_input_channels(input)
         distributed = torch.distributed
-        if self.training and distributed.is_initialized() and distributed.get_world_size(self.process_group) > 1:
-            raise NotImplementedError("SyncBatchNorm over several processes is not implemented")
-        return super().forward(input)
+        together = self.training and distributed.is_initialized()
+        if not together or distributed.get_world_size(self.process_group) == 1:
+            return super().forward(input)
+        from ._synchronized import SynchronizedNorm
+
+        group = self.process_group or distributed.group.WORLD
+        output, mean, variance, count = SynchronizedNorm.apply(input, self.weight, self.bias, self.eps, group)
+        if self.track_running_stats and self.running_mean is not None and self.running_var is not None:
+            assert self.num_batches_tracked is not None
+            self.num_batches_tracked.add_(1)
+            momentum = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+            unbiased = variance * (count / (count - 1).clamp_min(1))
+            with torch.no_grad():
+                self.running_mean.lerp_(mean.to(self.running_mean.dtype), momentum)
+                self.running_var.lerp_(unbiased.to(self.running_var.dtype), momentum)
+        return output
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

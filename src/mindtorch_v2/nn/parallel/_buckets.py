@@ -98,6 +98,7 @@ class Reducer:
         self._expected = self._queued = False
         self._used: set[int] = set()
         self.hook: tuple[Hook, Any] | None = None
+        self.divisor = group.size()
         for param in params:
             param.register_post_accumulate_grad_hook(self._arrived)
 
@@ -141,7 +142,24 @@ class Reducer:
             bucket = self._buckets[self._next]
             self._next += 1
             bucket.fill()
-            bucket.result = average(self._group, bucket) if self.hook is None else self.hook[0](self.hook[1], bucket)
+            bucket.result = self._exchange(bucket)
+
+    def _exchange(self, bucket: GradBucket) -> Any:
+        """Begin to average a bucket: a future."""
+        if self.hook is not None:
+            return self.hook[0](self.hook[1], bucket)
+        return average(self._group, bucket, self.divisor)
+
+    def shadow(self) -> None:
+        """Take part in a backward pass of the other ranks, with gradients of zero."""
+        results = []
+        for bucket in self._buckets:
+            bucket.set_buffer(torch.cat([torch.zeros_like(param).reshape(-1) for param in bucket._params]))
+            results.append(self._exchange(bucket))
+        if self._find_unused:
+            self._group.allreduce([torch.zeros(len(self._params), dtype=torch.int32)]).wait()
+        for result in results:
+            result.wait()
 
     def _finish(self) -> None:
         """At the end of backward: what is averaged goes where the gradients are."""
@@ -168,10 +186,10 @@ class Reducer:
         return {id(param) for param, count in zip(self._params, flags.tolist()) if count}
 
 
-def average(group: Any, bucket: GradBucket) -> Any:
-    """A future of the averages of a bucket."""
+def average(group: Any, bucket: GradBucket, divisor: int) -> Any:
+    """A future of a bucket's sums over the ranks, divided by `divisor`."""
     flat = bucket.buffer()
-    flat.div_(group.size())
+    flat.div_(divisor)
     return group.allreduce([flat]).get_future()
 
 

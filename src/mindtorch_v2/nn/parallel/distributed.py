@@ -67,6 +67,8 @@ class DistributedDataParallel(Module):
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
         self.require_backward_grad_sync = True
+        self._join_config: Any = None  # that of a `Join`
+        self._divide_by_initial_world_size = True
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self._kept = [buffer for name, buffer in module.named_buffers() if name not in ignored]
         params = [param for name, param in module.named_parameters() if name not in ignored]
@@ -100,10 +102,34 @@ class DistributedDataParallel(Module):
         finally:
             self.require_backward_grad_sync = before
 
+    def _shares_buffers(self) -> bool:
+        return bool(self.broadcast_buffers and self._kept and self.require_backward_grad_sync and self.training)
+
+    def join_hook(self, **kwargs: Any) -> Any:
+        """What a rank without inputs does within `torch.distributed.algorithms.Join`; `divide_by_initial_world_size`: averages are over all ranks, those without inputs too."""
+        self._divide_by_initial_world_size = kwargs.get("divide_by_initial_world_size", True)
+        from ._joining import Shadow
+
+        return Shadow(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The parameters' device."""
+        return next(self.module.parameters()).device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The ranks."""
+        return self.process_group
+
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module."""
         synchronized = torch.is_grad_enabled() and self.require_backward_grad_sync
-        if self.broadcast_buffers and self._kept and self.require_backward_grad_sync and self.training:
+        if self._join_config is not None and self._join_config.enable:
+            from ._joining import announce
+
+            announce(self, synchronized)
+        elif self._shares_buffers():
             self._from_rank_0(self._kept)
         output = self.module(*inputs, **kwargs)
         if synchronized:

@@ -1,0 +1,15 @@
+"""`torch.distributed.optim`: optimizers of several ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .post_localSGD_optimizer import PostLocalSGDOptimizer as PostLocalSGDOptimizer
+from .zero_redundancy_optimizer import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer
+
+
+class DistributedOptimizer:
+    """An optimizer of parameters that other processes have, by remote calls. There is none."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError("DistributedOptimizer: there are no remote calls (torch.distributed.rpc)")
