@@ -139,10 +139,14 @@ def wrappers(schema: Schema) -> dict[str, list[Wrapper]]:
     return found
 
 
-def functions(schema: Schema) -> list[tuple[str, str]]:
-    """(name, kinds of the parameters in C order) of every prototype."""
+def functions(schema: Schema) -> list[tuple[str, str, str]]:
+    """(name, kinds of the parameters in C order, their names) of every prototype."""
     return [
-        (name, " ".join(kind_of(p.type) or "?" for p in prototype.parameters))
+        (
+            name,
+            " ".join(kind_of(p.type) or "?" for p in prototype.parameters),
+            " ".join(p.name for p in prototype.parameters),
+        )
         for name, prototype in schema.aclnn.items()
     ]
 

@@ -17,7 +17,7 @@ from typing import Any
 import cffi
 import jinja2
 
-from . import aclnn, arrays, forms, import_aten, manual, stubs, tape, words
+from . import aclnn, aclnn_dtypes, arrays, forms, import_aten, manual, stubs, tape, words
 from .acl import ACL, read_acl
 from .blocks import Loops
 from .json_schema import json_schema
@@ -45,6 +45,7 @@ def render(schema: Schema, root: Path | None = None) -> dict[str, str]:
     products["generated/schema.json"] = json_schema()
     products.update(_overloads(environment, schema, root))
     products.update(_abi(schema, root))
+    products.update(_dtypes(environment, schema, root))
     schema_dir = (root or Path(__file__).resolve().parent.parent) / "schema"
     if (schema_dir / "torch_proxy.yaml").exists():
         for path, text in render_proxy(schema_dir).items():
@@ -205,6 +206,20 @@ def _abi(schema: Schema, root: Path | None) -> dict[str, str]:
     rows = "".join(f'    "{name}": "{version}",\n' for name, version in acl.since.items())
     text = f"{header}\n\n{code.rstrip()}\n\nSINCE = {{\n{rows}}}\n"
     return {"generated/npu/abi.py": text}
+
+
+def _dtypes(environment: jinja2.Environment, schema: Schema, root: Path | None) -> dict[str, str]:
+    """The table of what aclnn functions take, for the emulator in C and for errors."""
+    rows = aclnn_dtypes.read((root or Path(__file__).resolve().parent.parent) / "schema")
+    if not rows:
+        return {}
+    checks = aclnn_dtypes.checks(rows, schema.aclnn)
+    header = HEADER.format(source="schema/aclnn_dtypes.tsv")
+    found = {}
+    for name in ("dtypes.h", "dtypes.py"):
+        text = environment.get_template(f"npu_{name}.j2").render(header=header, checks=checks)
+        found[f"generated/npu/{name}"] = text.rstrip("\n") + "\n"
+    return found
 
 
 def _npu(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._backends.npu.aclnn import launch
-from mindtorch_v2._backends.npu.arguments import KEEP_DTYPE, spread
+from mindtorch_v2._backends.npu.arguments import product_mode, spread
 from mindtorch_v2._backends.npu.ops import conv as ops_conv
 
 from .functions import aclnnAdaptiveAvgPool2d, aclnnAdaptiveAvgPool2dBackward, aclnnAvgPool2d, aclnnAvgPool2dBackward, aclnnIm2col, aclnnIm2colBackward, aclnnUpsampleNearest2d
@@ -18,11 +18,11 @@ def col2im(out, self, output_size, kernel_size, dilation, padding, stride):
 
 
 def avg_pool2d(out, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return launch(aclnnAvgPool2d, self, spread(kernel_size, 2), spread(stride or kernel_size, 2), spread(padding, 2), ceil_mode, count_include_pad, divisor_override or 0, KEEP_DTYPE, out[0])
+    return launch(aclnnAvgPool2d, self, spread(kernel_size, 2), spread(stride or kernel_size, 2), spread(padding, 2), ceil_mode, count_include_pad, divisor_override or 0, product_mode(), out[0])
 
 
 def avg_pool2d_backward(out, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return launch(aclnnAvgPool2dBackward, grad_output, self, spread(kernel_size, 2), spread(stride or kernel_size, 2), spread(padding, 2), ceil_mode, count_include_pad, divisor_override or 0, KEEP_DTYPE, out[0])
+    return launch(aclnnAvgPool2dBackward, grad_output, self, spread(kernel_size, 2), spread(stride or kernel_size, 2), spread(padding, 2), ceil_mode, count_include_pad, divisor_override or 0, product_mode(), out[0])
 
 
 def _adaptive_avg_pool2d(out, self, output_size):

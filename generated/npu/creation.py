@@ -6,7 +6,7 @@ from mindtorch_v2._backends.npu.aclnn import is_number, launch
 from mindtorch_v2._backends.npu.copies import start
 from mindtorch_v2._backends.npu.ops import creation as ops_creation
 
-from .functions import aclnnEye, aclnnInplaceFillScalar, aclnnInplaceFillTensor, aclnnInplaceZero, aclnnLinspace, aclnnRange, aclnnTril, aclnnTriu
+from .functions import aclnnEye, aclnnInplaceFillScalar, aclnnInplaceFillTensor, aclnnInplaceZero, aclnnLinspace, aclnnRange
 
 
 def range_step(out, start, end, step, dtype, layout, device, pin_memory):
@@ -29,14 +29,6 @@ def eye_m(out, n, m, dtype, layout, device, pin_memory):
     return launch(aclnnEye, n, m, out[0])
 
 
-def tril(out, self, diagonal):
-    return launch(aclnnTril, self, diagonal, out[0])
-
-
-def triu(out, self, diagonal):
-    return launch(aclnnTriu, self, diagonal, out[0])
-
-
 def fill_Tensor(out, self, value):
     if is_number(value):
         self = start(out[0], self)
@@ -56,8 +48,6 @@ KERNELS = {
     "linspace": linspace,
     "eye": eye,
     "eye.m": eye_m,
-    "tril": tril,
-    "triu": triu,
     "fill.Tensor": fill_Tensor,
     "zero_": zero_,
 }
@@ -82,5 +72,7 @@ FUNCTIONS = {
     "arange": ops_creation.arange,
     "arange.start": ops_creation.arange_from,
     "arange.start_step": ops_creation.arange_step,
+    "tril": ops_creation.tril,
+    "triu": ops_creation.triu,
 }
 """In Python: functions of tensors that return tensors."""

@@ -7,7 +7,7 @@ from mindtorch_v2._backends.npu.arguments import held, scatter_mode
 from mindtorch_v2._backends.npu.copies import start
 from mindtorch_v2._backends.npu.ops import indexing as ops_indexing
 
-from .functions import aclnnGather, aclnnIndexAdd, aclnnIndexSelect, aclnnInplaceMaskedFillScalar, aclnnInplaceMaskedFillTensor, aclnnInplaceMaskedScatter, aclnnInplacePut, aclnnScatter, aclnnScatterAdd, aclnnScatterValue, aclnnTake
+from .functions import aclnnIndexAdd, aclnnIndexSelect, aclnnInplaceMaskedFillScalar, aclnnInplaceMaskedFillTensor, aclnnInplaceMaskedScatter, aclnnInplacePut, aclnnScatter, aclnnScatterAdd, aclnnScatterValue, aclnnTake
 
 
 def index_select(out, self, dim, index):
@@ -16,10 +16,6 @@ def index_select(out, self, dim, index):
 
 def index_add(out, self, dim, index, source, alpha):
     return launch(aclnnIndexAdd, self, dim, index, source, alpha, out[0])
-
-
-def gather(out, self, dim, index, sparse_grad):
-    return launch(aclnnGather, self, dim, index, out[0])
 
 
 def scatter_src(out, self, dim, index, src):
@@ -72,7 +68,6 @@ def masked_scatter(out, self, mask, source):
 KERNELS = {
     "index_select": index_select,
     "index_add": index_add,
-    "gather": gather,
     "scatter.src": scatter_src,
     "scatter.value": scatter_value,
     "scatter.reduce": scatter_reduce,
@@ -92,6 +87,7 @@ FUNCTIONS = {
     "_unsafe_index.Tensor": ops_indexing.index,
     "index_copy": ops_indexing.index_copy,
     "index_fill.int_Scalar": ops_indexing.index_fill,
+    "gather": ops_indexing.gather,
     "scatter_reduce.two": ops_indexing.scatter_reduce,
     "masked_select": ops_indexing.masked_select,
     "nonzero": ops_indexing.nonzero,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.ops import loss as ops_loss
 
-from .functions import aclnnBinaryCrossEntropyWithLogits, aclnnCtcLoss, aclnnCtcLossBackward, aclnnMseLoss, aclnnSmoothL1Loss
+from .functions import aclnnBinaryCrossEntropyWithLogits, aclnnMseLoss, aclnnSmoothL1Loss
 
 
 def mse_loss(out, self, target, reduction):
@@ -20,20 +20,10 @@ def binary_cross_entropy_with_logits(out, self, target, weight, pos_weight, redu
     return launch(aclnnBinaryCrossEntropyWithLogits, self, target, weight, pos_weight, reduction, out[0])
 
 
-def _ctc_loss(out, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
-    return launch(aclnnCtcLoss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, out[0], out[1])
-
-
-def _ctc_loss_backward(out, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity):
-    return launch(aclnnCtcLossBackward, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity, out[0])
-
-
 KERNELS = {
     "mse_loss": mse_loss,
     "smooth_l1_loss": smooth_l1_loss,
     "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
-    "_ctc_loss": _ctc_loss,
-    "_ctc_loss_backward": _ctc_loss_backward,
 }
 """Through aclnn: functions of result payloads and payloads."""
 
@@ -42,5 +32,7 @@ FUNCTIONS = {
     "binary_cross_entropy_backward": ops_loss.binary_cross_entropy_backward,
     "nll_loss_forward": ops_loss.nll_loss_forward,
     "nll_loss_backward": ops_loss.nll_loss_backward,
+    "_ctc_loss": ops_loss.ctc_loss,
+    "_ctc_loss_backward": ops_loss.ctc_loss_backward,
 }
 """In Python: functions of tensors that return tensors."""

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 from mindtorch_v2._backends.npu.aclnn import launch
-from mindtorch_v2._backends.npu.arguments import KEEP_DTYPE
+from mindtorch_v2._backends.npu.arguments import product_mode
 from mindtorch_v2._backends.npu.ops import matmul as ops_matmul
 
 from .functions import aclnnAddbmm, aclnnAddmm, aclnnAddmv, aclnnAddr, aclnnBaddbmm, aclnnBatchMatMul, aclnnDot, aclnnMatmul, aclnnMm, aclnnMv
 
 
 def mm(out, self, mat2):
-    return launch(aclnnMm, self, mat2, out[0], KEEP_DTYPE)
+    return launch(aclnnMm, self, mat2, out[0], product_mode())
 
 
 def bmm(out, self, mat2):
-    return launch(aclnnBatchMatMul, self, mat2, out[0], KEEP_DTYPE)
+    return launch(aclnnBatchMatMul, self, mat2, out[0], product_mode())
 
 
 def matmul(out, self, other):
-    return launch(aclnnMatmul, self, other, out[0], KEEP_DTYPE)
+    return launch(aclnnMatmul, self, other, out[0], product_mode())
 
 
 def addmm(out, self, mat1, mat2, beta, alpha):
-    return launch(aclnnAddmm, self, mat1, mat2, beta, alpha, out[0], KEEP_DTYPE)
+    return launch(aclnnAddmm, self, mat1, mat2, beta, alpha, out[0], product_mode())
 
 
 def addbmm(out, self, batch1, batch2, beta, alpha):
-    return launch(aclnnAddbmm, self, batch1, batch2, beta, alpha, out[0], KEEP_DTYPE)
+    return launch(aclnnAddbmm, self, batch1, batch2, beta, alpha, out[0], product_mode())
 
 
 def baddbmm(out, self, batch1, batch2, beta, alpha):
-    return launch(aclnnBaddbmm, self, batch1, batch2, beta, alpha, out[0], KEEP_DTYPE)
+    return launch(aclnnBaddbmm, self, batch1, batch2, beta, alpha, out[0], product_mode())
 
 
 def addmv(out, self, mat, vec, beta, alpha):
-    return launch(aclnnAddmv, self, mat, vec, alpha, beta, out[0], KEEP_DTYPE)
+    return launch(aclnnAddmv, self, mat, vec, alpha, beta, out[0], product_mode())
 
 
 def addr(out, self, vec1, vec2, beta, alpha):
@@ -42,7 +42,7 @@ def addr(out, self, vec1, vec2, beta, alpha):
 
 
 def mv(out, self, vec):
-    return launch(aclnnMv, self, vec, out[0], KEEP_DTYPE)
+    return launch(aclnnMv, self, vec, out[0], product_mode())
 
 
 def dot(out, self, tensor):

@@ -6,7 +6,7 @@ from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import dims
 from mindtorch_v2._backends.npu.ops import reduction as ops_reduction
 
-from .functions import aclnnAll, aclnnAmax, aclnnAmin, aclnnAminmax, aclnnAny, aclnnLinalgVectorNorm, aclnnLogSumExp, aclnnMax, aclnnMaxDim, aclnnMean, aclnnMin, aclnnMinDim, aclnnProd, aclnnProdDim, aclnnReduceSum
+from .functions import aclnnAmax, aclnnAmin, aclnnAminmax, aclnnLogSumExp, aclnnMax, aclnnMean, aclnnMin, aclnnProd, aclnnProdDim, aclnnReduceSum
 
 
 def sum(out, self, dtype):
@@ -37,16 +37,8 @@ def max(out, self):
     return launch(aclnnMax, self, out[0])
 
 
-def max_dim(out, self, dim, keepdim):
-    return launch(aclnnMaxDim, self, dim, keepdim, out[0], out[1])
-
-
 def min(out, self):
     return launch(aclnnMin, self, out[0])
-
-
-def min_dim(out, self, dim, keepdim):
-    return launch(aclnnMinDim, self, dim, keepdim, out[0], out[1])
 
 
 def amax(out, self, dim, keepdim):
@@ -61,36 +53,8 @@ def aminmax(out, self, dim, keepdim):
     return launch(aclnnAminmax, self, dims(self, dim), keepdim, out[0], out[1])
 
 
-def all(out, self):
-    return launch(aclnnAll, self, dims(self, None), False, out[0])
-
-
-def all_dim(out, self, dim, keepdim):
-    return launch(aclnnAll, self, [dim], keepdim, out[0])
-
-
-def all_dims(out, self, dim, keepdim):
-    return launch(aclnnAll, self, dims(self, dim), keepdim, out[0])
-
-
-def any(out, self):
-    return launch(aclnnAny, self, dims(self, None), False, out[0])
-
-
-def any_dim(out, self, dim, keepdim):
-    return launch(aclnnAny, self, [dim], keepdim, out[0])
-
-
-def any_dims(out, self, dim, keepdim):
-    return launch(aclnnAny, self, dims(self, dim), keepdim, out[0])
-
-
 def logsumexp(out, self, dim, keepdim):
     return launch(aclnnLogSumExp, self, dims(self, dim), keepdim, out[0])
-
-
-def linalg_vector_norm(out, self, ord, dim, keepdim, dtype):
-    return launch(aclnnLinalgVectorNorm, self, ord, dims(self, dim), keepdim, out[0].dtype, out[0])
 
 
 KERNELS = {
@@ -101,20 +65,11 @@ KERNELS = {
     "prod": prod,
     "prod.dim_int": prod_dim_int,
     "max": max,
-    "max.dim": max_dim,
     "min": min,
-    "min.dim": min_dim,
     "amax": amax,
     "amin": amin,
     "aminmax": aminmax,
-    "all": all,
-    "all.dim": all_dim,
-    "all.dims": all_dims,
-    "any": any,
-    "any.dim": any_dim,
-    "any.dims": any_dims,
     "logsumexp": logsumexp,
-    "linalg_vector_norm": linalg_vector_norm,
 }
 """Through aclnn: functions of result payloads and payloads."""
 
@@ -123,9 +78,18 @@ FUNCTIONS = {
     "var.correction": ops_reduction.var,
     "std.correction": ops_reduction.std,
     "var_mean.correction": ops_reduction.var_mean,
+    "max.dim": ops_reduction.max_dim,
+    "min.dim": ops_reduction.min_dim,
     "argmax": ops_reduction.argmax,
     "argmin": ops_reduction.argmin,
+    "all": ops_reduction.all_of_all,
+    "all.dim": ops_reduction.all_of_dim,
+    "all.dims": ops_reduction.all_of_dims,
+    "any": ops_reduction.any_of_all,
+    "any.dim": ops_reduction.any_of_dim,
+    "any.dims": ops_reduction.any_of_dims,
     "count_nonzero.dim_IntList": ops_reduction.count_nonzero,
     "count_nonzero": ops_reduction.count_nonzero,
+    "linalg_vector_norm": ops_reduction.vector_norm,
 }
 """In Python: functions of tensors that return tensors."""

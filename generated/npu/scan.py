@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.ops import reduction as ops_reduction
+from mindtorch_v2._backends.npu.ops import scan as ops_scan
 
-from .functions import aclnnCummax, aclnnCummin, aclnnCumprod, aclnnCumsum
+from .functions import aclnnCumprod, aclnnCumsum
 
 
 def cumsum(out, self, dim, dtype):
@@ -16,23 +17,15 @@ def cumprod(out, self, dim, dtype):
     return launch(aclnnCumprod, self, dim, out[0].dtype, out[0])
 
 
-def cummax(out, self, dim):
-    return launch(aclnnCummax, self, dim, out[0], out[1])
-
-
-def cummin(out, self, dim):
-    return launch(aclnnCummin, self, dim, out[0], out[1])
-
-
 KERNELS = {
     "cumsum": cumsum,
     "cumprod": cumprod,
-    "cummax": cummax,
-    "cummin": cummin,
 }
 """Through aclnn: functions of result payloads and payloads."""
 
 FUNCTIONS = {
     "logcumsumexp": ops_reduction.logcumsumexp,
+    "cummax": ops_scan.cummax,
+    "cummin": ops_scan.cummin,
 }
 """In Python: functions of tensors that return tensors."""

@@ -6,15 +6,11 @@ from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import dims, spread
 from mindtorch_v2._backends.npu.ops import joining as ops_joining
 
-from .functions import aclnnConstantPadNd, aclnnFlip, aclnnReflectionPad1d, aclnnReflectionPad2d, aclnnRepeat, aclnnReplicationPad2d, aclnnStack, aclnnTrace
+from .functions import aclnnConstantPadNd, aclnnFlip, aclnnReflectionPad1d, aclnnReflectionPad2d, aclnnReplicationPad2d, aclnnStack, aclnnTrace
 
 
 def stack(out, tensors, dim):
     return launch(aclnnStack, tensors, dim, out[0])
-
-
-def repeat(out, self, repeats):
-    return launch(aclnnRepeat, self, repeats, out[0])
 
 
 def flip(out, self, dims):
@@ -43,7 +39,6 @@ def replication_pad2d(out, self, padding):
 
 KERNELS = {
     "stack": stack,
-    "repeat": repeat,
     "flip": flip,
     "trace": trace,
     "constant_pad_nd": constant_pad_nd,
@@ -55,6 +50,7 @@ KERNELS = {
 
 FUNCTIONS = {
     "cat": ops_joining.cat,
+    "repeat": ops_joining.repeat,
     "roll": ops_joining.roll,
 }
 """In Python: functions of tensors that return tensors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.ops import sorting as ops_sorting
 
-from .functions import aclnnArgsort, aclnnKthvalue, aclnnMedian, aclnnMedianDim, aclnnSearchSorted, aclnnSort
+from .functions import aclnnKthvalue, aclnnMedian, aclnnMedianDim, aclnnSearchSorted, aclnnSort
 
 
 def sort(out, self, dim, descending):
@@ -14,10 +14,6 @@ def sort(out, self, dim, descending):
 
 def sort_stable(out, self, stable, dim, descending):
     return launch(aclnnSort, self, bool(stable), dim, descending, out[0], out[1])
-
-
-def argsort(out, self, dim, descending):
-    return launch(aclnnArgsort, self, dim, descending, out[0])
 
 
 def kthvalue(out, self, k, dim, keepdim):
@@ -39,7 +35,6 @@ def searchsorted_Tensor(out, sorted_sequence, self, out_int32, right, side, sort
 KERNELS = {
     "sort": sort,
     "sort.stable": sort_stable,
-    "argsort": argsort,
     "kthvalue": kthvalue,
     "median": median,
     "median.dim": median_dim,
@@ -48,6 +43,7 @@ KERNELS = {
 """Through aclnn: functions of result payloads and payloads."""
 
 FUNCTIONS = {
+    "argsort": ops_sorting.argsort,
     "argsort.stable": ops_sorting.argsort_stable,
     "topk": ops_sorting.topk,
     "_unique2": ops_sorting.unique2,

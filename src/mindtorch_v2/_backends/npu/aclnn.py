@@ -275,7 +275,40 @@ def _named(function: Function) -> str:
 
 
 def _error(runtime: Any, function: Function, phase: str, status: int, args: Sequence) -> NpuError:
-    return NpuError.of(runtime, f"{_named(function)}{': ' + phase if phase else ''}", status, describe(args))
+    detail = describe(args) + (_remedy(function, args) if status == _INVALID else "")
+    return NpuError.of(runtime, f"{_named(function)}{': ' + phase if phase else ''}", status, detail)
+
+
+_INVALID = 161002
+
+
+def _remedy(function: Function, args: Sequence) -> str:
+    """What to do about a dtype that the function does not take; nothing where the table does not say that one is."""
+    from ..._generated.npu.dtypes import DTYPES as taken
+
+    for (parameter, names), value in zip(*_tabled(function, taken.get(function.name, {}), args), strict=True):
+        if isinstance(value, NpuPayload):
+            name = str(value.dtype).rpartition(".")[2]
+            if name not in names.split():
+                what = f"; {function.name} does not take {name} for {parameter} on this chip, but {names.replace(' ', ', ')}: "
+                nearest = _NEAREST.get(name, "float32")
+                if name.startswith("complex") and nearest not in names.split():
+                    return f"{what}take real and imaginary part apart by torch.view_as_real, or compute on the CPU"
+                nearest = nearest if nearest in names.split() else names.split()[-1]
+                return f"{what}convert the tensor, for instance by .to(torch.{nearest}), or compute on the CPU"
+    return ""
+
+
+_NEAREST = {
+    "float64": "float32", "complex64": "complex128", "complex128": "complex64", "int8": "int64", "uint8": "int64", "int16": "int64", "int32": "int64", "bool": "int64",
+}  # fmt: skip
+
+
+def _tabled(function: Function, rows: dict[str, str], args: Sequence) -> tuple[list[tuple[str, str]], list]:
+    """(parameters of the table with what they take, the arguments in their places)."""
+    names = function.parameters
+    chosen = [(name, rows[name]) for name in names if name in rows]
+    return chosen, [args[names.index(name)] for name, _ in chosen]
 
 
 def describe(args: Sequence) -> str:

@@ -7,10 +7,19 @@ from typing import Any
 
 import numpy as np
 
-KEEP_DTYPE = 0
-"""cubeMathType: products compute in the dtype of their operands."""
+from . import precision
 
 _SCATTER_MODES = {"add": 1, "multiply": 2}
+
+
+def product_mode() -> int:
+    """The cubeMathType of products of matrices."""
+    return precision.mode("matmul")
+
+
+def convolution_mode() -> int:
+    """The cubeMathType of convolutions."""
+    return precision.mode("conv")
 
 
 def dims(tensor: Any, dim: Any) -> list[int]:

@@ -8,13 +8,14 @@ from .runtime import get_runtime
 
 
 class Function:
-    """An aclnn function: its name, and how each C parameter is passed. Its symbols are looked up at the first call."""
+    """An aclnn function: its name, how each C parameter is passed, and what it is called. Its symbols are looked up at the first call."""
 
-    __slots__ = ("name", "kinds", "_phases")
+    __slots__ = ("name", "kinds", "parameters", "_phases")
 
-    def __init__(self, name: str, kinds: str) -> None:
+    def __init__(self, name: str, kinds: str, parameters: str = "") -> None:
         self.name = name
         self.kinds = tuple(kinds.split())
+        self.parameters = tuple(parameters.split())
         self._phases: tuple[Callable, Callable] | None = None
 
     @property

@@ -11,6 +11,10 @@
  * EM_OP defines aclnnX's first phase; its body checks the arguments as the documentation says, adds each to the executor in its own order, and ends with
  * em_ready(ex, kernel, workspace bytes). Tensors' geometry is copied then (descriptors may be destroyed once phase two has returned). Phase two, the same for all,
  * puts the kernel on the stream. It runs on the stream's own thread.
+ *
+ * Note [Dtypes of the chip]
+ * What EM_OP defines is the operator's own first phase. Where schema/aclnn_dtypes.tsv says which dtypes the chip's takes, the exported function is another one
+ * (dtypes.c, which is generated), that refuses all others with 161002 and calls it; else it is the function itself, by a weak alias.
  */
 #ifndef MINDTORCH_EMULATOR_H
 #define MINDTORCH_EMULATOR_H
@@ -115,6 +119,12 @@ aclnnStatus em_ready(aclOpExecutor *ex, EmKernel kernel, uint64_t workspace_byte
 /* Give up: the executor is deleted, the message (printf) is for aclGetRecentErrMsg. Returns `status`. */
 aclnnStatus em_fail(aclOpExecutor *ex, aclnnStatus status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Whether the chip refuses a descriptor's dtype (a bit for each one it takes): remembered as an error. NULL and what is no live object are left to the operator. */
+bool em_refuses_tensor(const char *function, const char *parameter, const aclTensor *tensor, uint32_t taken);
+bool em_refuses_scalar(const char *function, const char *parameter, const aclScalar *scalar, uint32_t taken);
+/* The status of a refusal; neither executor nor workspace are given. */
+aclnnStatus em_refused(uint64_t *workspace_size, aclOpExecutor **executor);
+
 /* Second phase, the same for every operator. */
 aclnnStatus em_launch(const char *name, void *workspace, uint64_t workspace_size, aclOpExecutor *executor, aclrtStream stream);
 
@@ -124,7 +134,9 @@ aclnnStatus em_launch(const char *name, void *workspace, uint64_t workspace_size
     EM_API aclnnStatus name(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream) {                             \
         return em_launch(#name, workspace, workspaceSize, executor, stream);                                                                    \
     }                                                                                                                                           \
-    EM_API aclnnStatus name##GetWorkspaceSize(__VA_ARGS__, uint64_t *workspaceSize, aclOpExecutor **executor)
+    aclnnStatus name##Body(__VA_ARGS__, uint64_t *workspaceSize, aclOpExecutor **executor);                                                     \
+    EM_API aclnnStatus name##GetWorkspaceSize(__VA_ARGS__, uint64_t *workspaceSize, aclOpExecutor **executor) __attribute__((weak, alias(#name "Body"))); \
+    aclnnStatus name##Body(__VA_ARGS__, uint64_t *workspaceSize, aclOpExecutor **executor)
 #define EM_BEGIN(name)                                                  \
     aclOpExecutor *ex = NULL;                                           \
     do {                                                                \
@@ -149,6 +161,8 @@ bool em_is_complex(aclDataType dtype);
 aclDataType em_promote(aclDataType a, aclDataType b);
 /* Whether the chip of this run computes with the dtype (310P has no bf16). EM_OP bodies need not ask: em_ready does, for every tensor. */
 bool em_chip_has(aclDataType dtype);
+/* Whether the chip's products take float32 as it is (910A and 310P do not). */
+bool em_chip_multiplies_float32(void);
 size_t em_item_size(aclDataType dtype);
 
 /* Elements (kernels) */

@@ -138,7 +138,7 @@ EM_OP(aclnnConvolution, const aclTensor *input, const aclTensor *weight, const a
     EM_NOT_NULL(input);
     EM_NOT_NULL(weight);
     EM_NOT_NULL(output);
-    ES_CUBE(cubeMathType);
+    ES_CUBE_OF(cubeMathType, input->dtype);
     EM_REQUIRE(output->dtype == em_promote(input->dtype, weight->dtype), "output has another dtype than input and weight");
     aclnnStatus status = check_convolution(ex, input, weight, stride, padding, dilation, transposed, outputPadding, groups, output);
     if (status) return status;
@@ -206,7 +206,7 @@ EM_OP(aclnnConvolutionBackward, const aclTensor *gradOutput, const aclTensor *in
     EM_NOT_NULL(input);
     EM_NOT_NULL(weight);
     EM_NOT_NULL(outputMask);
-    ES_CUBE(cubeMathType);
+    ES_CUBE_OF(cubeMathType, input->dtype);
     ES_SAME_DTYPE(gradOutput, input);
     EM_REQUIRE(outputMask->size == 3, "outputMask must have 3 values");
     bool want[3] = {outputMask->values[0], outputMask->values[1], outputMask->values[2]};

@@ -71,7 +71,12 @@ static void loss_kernel(EmCall *call) {
             loss[n] = -add2(last[0], size ? last[-1] : -INFINITY);
         }
         em_write_reals(&t[2], loss);
-        em_write_reals(&t[3], alpha);
+        int64_t width = t[3].dims[2];
+        double *wide = es_doubles(t[3].numel);
+        for (int64_t i = 0; i < b.count * b.times; i++)
+            for (int64_t s = 0; s < width; s++) wide[i * width + s] = s < b.states ? alpha[i * b.states + s] : -INFINITY;
+        em_write_reals(&t[3], wide);
+        free(wide);
         free(p);
         free(loss);
         free(alpha);
@@ -91,7 +96,7 @@ static void loss_backward_kernel(EmCall *call) {
             if (!length || (call->integer[1] && isinf(loss[n]))) continue;
             for (int64_t i = length - 1; i >= 0; i--) {
                 double *now = beta + i % 2 * b.states, *after = beta + (i + 1) % 2 * b.states;
-                const double *line = p + (i * b.count + n) * b.classes, *ends = alpha + (n * b.times + i) * b.states;
+                const double *line = p + (i * b.count + n) * b.classes, *ends = alpha + (n * b.times + i) * t[4].dims[2];
                 memset(share, 0, sizeof(double) * (size_t)b.classes);
                 for (int64_t s = 0; s < count; s++) {
                     int64_t label = b.labels[n * b.states + s];
@@ -140,8 +145,8 @@ static aclnnStatus alignment(aclOpExecutor *ex, const aclTensor *logProbs, const
         sum += targetLengths->values[n];
     }
     EM_REQUIRE(targets->ndim == 1 ? targets->dims[0] >= sum : targets->dims[0] == logProbs->dims[1] && targets->dims[1] >= longest, "targets are too short");
-    int64_t dims[3] = {logProbs->dims[1], logProbs->dims[0], 2 * longest + 1};
-    EM_REQUIRE(es_has_shape(logAlpha, 3, dims), "logAlpha must be [N, T, 2 * longest target + 1]");
+    int64_t dims[3] = {logProbs->dims[1], logProbs->dims[0], (2 * longest + 1 + 7) / 8 * 8};
+    EM_REQUIRE(es_has_shape(logAlpha, 3, dims), "logAlpha must be [N, T, 2 * longest target + 1 rounded up to a multiple of 8]");
     em_tensor(ex, logProbs);
     em_tensor(ex, targets);
     em_array(ex, inputLengths);

@@ -203,6 +203,7 @@ EM_OP(aclnnRepeat, const aclTensor *self, const aclIntArray *repeats, aclTensor 
     ES_DTYPE(self, ES_ANY);
     ES_SAME_DTYPE(self, out);
     EM_REQUIRE((int)repeats->size >= self->ndim && repeats->size <= EM_MAX_DIMS, "repeats must have a number for each dimension, and at most %d", EM_MAX_DIMS);
+    EM_REQUIRE(repeats->size <= 4, "repeats has %d numbers, but at most 4 are supported", (int)repeats->size);
     int64_t dims[EM_MAX_DIMS];
     for (int d = 0; d < (int)repeats->size; d++) {
         int own = d - ((int)repeats->size - self->ndim);

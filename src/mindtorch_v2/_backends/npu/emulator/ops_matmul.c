@@ -107,7 +107,7 @@ static aclnnStatus matmul_like(aclOpExecutor *ex, const aclTensor *self, const a
     EM_NOT_NULL(self);
     EM_NOT_NULL(mat2);
     EM_NOT_NULL(out);
-    ES_CUBE(cube);
+    ES_CUBE_OF(cube, self->dtype);
     ES_DTYPE(self, ES_REALS);
     ES_DTYPE(mat2, ES_REALS);
     EM_REQUIRE(out->dtype == em_promote(self->dtype, mat2->dtype), "out has dtype %d, but the product of %d and %d has another", out->dtype, self->dtype,
@@ -175,7 +175,7 @@ static aclnnStatus add_product(aclOpExecutor *ex, const aclTensor *self, const a
     EM_NOT_NULL(beta);
     EM_NOT_NULL(alpha);
     EM_NOT_NULL(out);
-    ES_CUBE(cube);
+    ES_CUBE_OF(cube, left->dtype);
     ES_DTYPE(self, ES_REALS);
     ES_DTYPE(left, ES_REALS);
     ES_SAME_DTYPE(left, right);

@@ -238,6 +238,7 @@ EM_OP(aclnnMaxPool2dWithIndices, const aclTensor *self, const aclIntArray *kerne
     ONE_OR_TWO(kernelSize);
     ONE_OR_TWO(padding);
     ONE_OR_TWO(dilation);
+    for (uint64_t d = 0; d < dilation->size; d++) EM_REQUIRE(dilation->values[d] == 1, "dilation must be 1");
     (void)ceilMode;
     em_tensor(ex, self);
     em_tensor(ex, out);

@@ -236,13 +236,13 @@ EM_OP(aclnnMin, const aclTensor *self, aclTensor *out) {
 EM_OP(aclnnAll, const aclTensor *self, const aclIntArray *dim, bool keepdim, aclTensor *out) {
     EM_BEGIN(aclnnAll);
     EM_NOT_NULL(dim);
-    return reduce_to(ex, ALL, 0, self, dim, keepdim, out, ES_COMMON | ES_COMPLEX, ES_BOOL | ES_DT(ACL_UINT8));
+    return reduce_to(ex, ALL, 0, self, dim, keepdim, out, ES_COMMON, ES_BOOL | ES_DT(ACL_UINT8));
 }
 
 EM_OP(aclnnAny, const aclTensor *self, const aclIntArray *dim, bool keepdim, aclTensor *out) {
     EM_BEGIN(aclnnAny);
     EM_NOT_NULL(dim);
-    return reduce_to(ex, ANY, 0, self, dim, keepdim, out, ES_COMMON | ES_COMPLEX, ES_BOOL | ES_DT(ACL_UINT8));
+    return reduce_to(ex, ANY, 0, self, dim, keepdim, out, ES_COMMON, ES_BOOL | ES_DT(ACL_UINT8));
 }
 
 EM_OP(aclnnVar, const aclTensor *self, const aclIntArray *dim, bool unbiased, bool keepdim, aclTensor *out) {
@@ -282,6 +282,7 @@ EM_OP(aclnnLinalgVectorNorm, const aclTensor *self, const aclScalar *ord, const 
     EM_NOT_NULL(dims);
     EM_NOT_NULL(out);
     EM_REQUIRE(out->dtype == dtype, "out does not have the dtype asked for");
+    EM_REQUIRE(ord->real == 0 || ord->real == 1 || ord->real == 2 || ord->real == 3 || isinf(ord->real), "ord must be 0, 1, 2, 3 or infinite, not %g", ord->real);
     return reduce_to(ex, NORM, ord->real, self, dims, keepDims, out, ES_REALS, ES_REALS);
 }
 

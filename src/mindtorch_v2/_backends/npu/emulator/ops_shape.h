@@ -43,6 +43,10 @@ static inline bool es_whole(aclDataType dtype) { return em_is_integral(dtype) ||
 #define ES_SAME_SHAPE(a, b) EM_REQUIRE(em_same_shape(a, b), "%s and %s differ in shape", #a, #b)
 #define ES_RANK(tensor, count) EM_REQUIRE((tensor)->ndim == (count), "%s must have %d dimensions, not %d", #tensor, (int)(count), (tensor)->ndim)
 #define ES_CUBE(type) EM_REQUIRE((type) >= 0 && (type) <= 3, "cubeMathType must be 0 to 3, not %d", (int)(type))
+/* Chips that multiply float16 only take float32 where cubeMathType lets them lower it. */
+#define ES_CUBE_OF(type, dtype)                                                                                                     \
+    ES_CUBE(type);                                                                                                                  \
+    EM_REQUIRE((dtype) != ACL_FLOAT || (type) != 0 || em_chip_multiplies_float32(), "cubeMathType 0 keeps float32, which this chip cannot multiply")
 /* Declares `name`: the dimension counted from the front. */
 #define ES_DIM(name, dim, tensor)                   \
     int name = es_wrap((dim), (tensor)->ndim);      \

@@ -155,6 +155,7 @@ EM_OP(aclnnArgsort, const aclTensor *self, int64_t dim, bool descending, aclTens
     EM_BEGIN(aclnnArgsort);
     EM_NOT_NULL(self);
     EM_NOT_NULL(out);
+    EM_REQUIRE(self->dtype != ACL_BOOL, "self is bool, which cannot be sorted");
     return along(ex, descending ? SORT_DOWN : SORT, self, dim, length_of(self, dim), true, 0, NULL, out, ES_DT(ACL_INT64));
 }
 
@@ -221,6 +222,7 @@ EM_OP(aclnnCummax, const aclTensor *self, int64_t dim, aclTensor *valuesOut, acl
     EM_NOT_NULL(self);
     EM_NOT_NULL(valuesOut);
     EM_NOT_NULL(indicesOut);
+    EM_REQUIRE(self->ndim > 0, "self must have a dimension");
     return along(ex, RUNNING_MAX, self, dim, length_of(self, dim), true, 0, valuesOut, indicesOut, ES_INDICES);
 }
 

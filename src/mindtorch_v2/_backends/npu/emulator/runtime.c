@@ -90,6 +90,7 @@ static aclError read_settings(void) {
     snprintf(em_state.soc, sizeof em_state.soc, "%s", setting("SOC", "Ascend910B1"));
     snprintf(em_state.cann, sizeof em_state.cann, "%s", setting("CANN", "8.5"));
     em_state.trace = strcmp(setting("TRACE", "0"), "0") != 0;
+    em_state.sticky = strcmp(setting("STICKY", "0"), "0") != 0;
     return 0;
 }
 
@@ -97,6 +98,8 @@ bool em_chip_has(aclDataType dtype) {
     if (dtype == ACL_BF16) return strncmp(em_state.soc, "Ascend310", 9) && strncmp(em_state.soc, "Ascend910A", 10);
     return em_item_size(dtype) != 0;
 }
+
+bool em_chip_multiplies_float32(void) { return strncmp(em_state.soc, "Ascend310", 9) && strncmp(em_state.soc, "Ascend910A", 10); }
 
 /* Start and end */
 
@@ -196,6 +199,7 @@ EM_API aclError aclrtGetDevice(int32_t *deviceId) {
 
 EM_API aclError aclrtResetDevice(int32_t deviceId) {
     TRY_ACL(check_device(deviceId));
+    em_forget_failures(deviceId);
     em_release_default_stream(&em_state.primary[deviceId]);
     if (em_current_context() == &em_state.primary[deviceId]) current = NULL;
     return 0;

@@ -54,12 +54,15 @@ typedef struct EmState {
     int devices;
     size_t memory;        /* of each device */
     char soc[32], cann[16];
-    bool trace;
+    bool trace, sticky;   /* sticky: the error of a kernel is told by every synchronisation until the device is reset */
     uint64_t generation;  /* counts initialisations: threads forget their device with each */
     bool peer[EM_MAX_DEVICES][EM_MAX_DEVICES];
     EmContext primary[EM_MAX_DEVICES];
 } EmState;
 extern EmState em_state;
+
+/* What a reset of the device does about failures that were not told. */
+void em_forget_failures(int device);
 
 /* Errors: em_error remembers code and message for this thread, and returns the code. em_die is for what must not be forgiven. */
 aclError em_error(aclError code, const char *format, ...) __attribute__((format(printf, 2, 3)));

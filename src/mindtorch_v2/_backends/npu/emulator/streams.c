@@ -232,7 +232,7 @@ static aclError synchronize(EmStream *stream, int32_t timeout) {
             return em_error(RT_STREAM_TIMEOUT, "the stream is not done after %d ms", timeout);
         }
     aclError error = stream->error;
-    stream->error = 0;
+    if (!em_state.sticky) stream->error = 0;
     memcpy(message, stream->message, sizeof message);
     pthread_mutex_unlock(&stream->lock);
     return error ? em_error(error, "%s", message) : 0;
@@ -253,6 +253,17 @@ EM_API aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
         if (error && !first) first = error;
     }
     return first;
+}
+
+void em_forget_failures(int device) {
+    pthread_mutex_lock(&list_lock);
+    for (EmStream *stream = all; stream; stream = stream->next)
+        if (stream->device == device) {
+            pthread_mutex_lock(&stream->lock);
+            stream->error = 0;
+            pthread_mutex_unlock(&stream->lock);
+        }
+    pthread_mutex_unlock(&list_lock);
 }
 
 EM_API aclError aclrtSynchronizeDevice(void) { return aclrtSynchronizeDeviceWithTimeout(-1); }

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...._generated.npu.functions import aclnnArange, aclnnInplaceFillScalar, aclnnInplaceOne, aclnnInplaceZero
+from ...._dispatch import ops
+from ...._generated.npu.functions import (
+    aclnnArange,
+    aclnnInplaceFillScalar,
+    aclnnInplaceOne,
+    aclnnInplaceZero,
+    aclnnTril,
+    aclnnTriu,
+)
 from ..aclnn import launch
 
 
@@ -19,7 +27,9 @@ def zeros(out: Any, *args: Any) -> None:
 
 
 def ones(out: Any, *args: Any) -> None:
-    if out[0].size:
+    if out[0].dtype.is_complex:  # which aclnnInplaceOne does not take
+        full(out, None, 1)
+    elif out[0].size:
         launch(aclnnInplaceOne, out[0])
 
 
@@ -64,3 +74,25 @@ def _range(out: Any, start: Any, end: Any, step: Any) -> None:
 
 def scalar_tensor(out: Any, s: Any, *args: Any) -> None:
     full(out, None, s)
+
+
+def _triangle(function: Any, out: Any, self: Any, diagonal: int) -> Any:
+    if not out[0].size:
+        return None
+    if not self.dtype.is_complex:
+        launch(function, self._data, diagonal, out[0])
+        return None
+    # Real and imaginary parts, each a matrix: the function takes no complex numbers.
+    parts = ops.movedim(ops.view_as_real(self), -1, 0)
+    name = ops.tril if function is aclnnTril else ops.triu
+    return ops.view_as_complex(ops.contiguous(ops.movedim(name(parts, diagonal), 0, -1)))
+
+
+def tril(out: Any, self: Any, diagonal: int) -> Any:
+    """The lower triangle."""
+    return _triangle(aclnnTril, out, self, diagonal)
+
+
+def triu(out: Any, self: Any, diagonal: int) -> Any:
+    """The upper triangle."""
+    return _triangle(aclnnTriu, out, self, diagonal)

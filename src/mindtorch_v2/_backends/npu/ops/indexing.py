@@ -10,6 +10,7 @@ import numpy as np
 from ...._dispatch import ops
 from ...._dtype import DTYPES
 from ...._generated.npu.functions import (
+    aclnnGather,
     aclnnIndex,
     aclnnIndexCopy,
     aclnnIndexPutImpl,
@@ -108,6 +109,8 @@ def index_fill(out: Any, self: Any, dim: int, index: Any, value: Any) -> None:
 
 
 def nonzero(out: Any, self: Any) -> Any:
+    if self.dtype.is_complex:  # which the function does not take
+        self = ops.ne(self, 0)
     largest = empty((self.numel(), self.dim()), None, _int64, self.device)
     if not largest.size and self.dim():
         return wrap(largest, _int64)
@@ -209,3 +212,17 @@ def _masked(hits: Any, given: Any, reduce: str) -> Any:
         limits = np.iinfo(kind.np)
         fill = int(limits.min if reduce == "amax" else limits.max)
     return ops.where(hits, given, ops.full_like(given, fill))
+
+
+def gather(out: Any, self: Any, dim: int, index: Any, *unused: Any) -> Any:
+    """Elements at indices along dim; complex ones, which the function does not take, as pairs."""
+    if not out[0].size:
+        return None
+    if not self.dtype.is_complex:
+        launch(aclnnGather, self._data, dim, index._data, out[0])
+        return None
+    if not self.dim():
+        return ops.reshape(ops.expand(self, tuple(index.shape) or (1,)), tuple(index.shape))
+    pairs = ops.view_as_real(self)
+    places = ops.expand(ops.unsqueeze(index, -1), (*index.shape, 2))
+    return ops.view_as_complex(ops.gather(pairs, dim % self.dim(), places))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...._dispatch import ops
-from ...._generated.npu.functions import aclnnCat, aclnnRoll
+from ...._generated.npu.functions import aclnnCat, aclnnRepeat, aclnnRoll
 from ..aclnn import launch
 from ..arguments import dims as all_dims, spread
 from ..run import cast
@@ -31,3 +31,20 @@ def roll(out: Any, self: Any, shifts: Any, dims: Any) -> Any:
         over = [0]
     launch(aclnnRoll, self._data, moved, over, out[0])
     return None
+
+
+_MOST_REPEATS = 4  # dimensions that the function repeats
+
+
+def repeat(out: Any, self: Any, repeats: Any) -> Any:
+    """The tensor side by side, as often as `repeats` says for each dimension."""
+    if not out[0].size:
+        return None
+    if len(repeats) <= _MOST_REPEATS:
+        launch(aclnnRepeat, self._data, list(repeats), out[0])
+        return None
+    made = ops.reshape(self, (*(1,) * (len(repeats) - self.dim()), *self.shape))
+    for dim, count in enumerate(repeats):
+        if count != 1:
+            made = ops.cat([made] * count, dim)
+    return ops.clone(made) if made._data.storage is self._data.storage else made

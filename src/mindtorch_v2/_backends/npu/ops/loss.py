@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...._dispatch import ops
 from ...._generated.npu.functions import (
     aclnnBinaryCrossEntropy,
     aclnnBinaryCrossEntropyBackward,
+    aclnnCtcLoss,
+    aclnnCtcLossBackward,
+    aclnnInplaceFillScalar,
     aclnnInplaceZero,
     aclnnNLLLoss,
     aclnnNLLLossBackward,
 )
+from .. import copies
 from ..aclnn import launch
+from ..creation import empty
 
 
 def binary_cross_entropy(out: Any, self: Any, target: Any, weight: Any, reduction: int) -> None:
@@ -50,3 +56,60 @@ def nll_loss_backward(
 ) -> None:
     given = (grad_output._data, self._data, target._data, _class_weights(self, weight)._data)
     launch(aclnnNLLLossBackward, *given, reduction, ignore_index, total_weight._data, out[0])
+
+
+_STATES = 8  # aclnnCtcLoss wants the states of an alignment in a multiple of so many
+
+
+def _wide(log_alpha: Any) -> tuple[Any, Any]:
+    """A payload whose last dimension is rounded up, and the part of it that has log_alpha's shape; or the same one twice."""
+    batch, times, states = log_alpha.shape
+    width = -(-states // _STATES) * _STATES
+    if width == states and log_alpha.is_contiguous:
+        return log_alpha, log_alpha
+    whole = empty((batch, times, width), None, log_alpha.dtype, log_alpha.device)
+    return whole, whole.__class__((batch, times, states), whole.stride, whole.dtype, 0, whole.storage)
+
+
+def ctc_loss(
+    out: Any,
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int,
+    zero_infinity: bool,
+) -> None:
+    """(losses, logarithms of the probabilities of all beginnings)."""
+    if not out[1].size:
+        if out[0].size:
+            launch(aclnnInplaceZero, out[0])
+        return
+    whole, part = _wide(out[1])
+    given = (log_probs._data, targets._data, list(input_lengths), list(target_lengths))
+    launch(aclnnCtcLoss, *given, blank, zero_infinity, out[0], whole)
+    if whole is not out[1]:
+        copies.copy_on_device(out[1], part)
+
+
+def ctc_loss_backward(
+    out: Any,
+    grad: Any,
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    neg_log_likelihood: Any,
+    log_alpha: Any,
+    blank: int,
+    zero_infinity: bool,
+) -> None:
+    """The gradient of log_probs."""
+    if not out[0].size:
+        return
+    whole, part = _wide(log_alpha._data)
+    if whole is not log_alpha._data:
+        launch(aclnnInplaceFillScalar, whole, -math.inf)
+        copies.copy_on_device(part, log_alpha._data)
+    given = (grad._data, log_probs._data, targets._data, list(input_lengths), list(target_lengths))
+    launch(aclnnCtcLossBackward, *given, neg_log_likelihood._data, whole, blank, zero_infinity, out[0])

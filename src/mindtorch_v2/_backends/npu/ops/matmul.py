@@ -7,7 +7,7 @@ from typing import Any
 from ...._dispatch import ops
 from ...._generated.npu.functions import aclnnAdd, aclnnAddmm, aclnnLinalgCross, aclnnMatmul
 from ..aclnn import launch
-from ..arguments import KEEP_DTYPE
+from ..arguments import product_mode
 from ..payload import NpuPayload
 
 
@@ -22,9 +22,9 @@ def linear(out: Any, input: Any, weight: Any, bias: Any) -> Any:
         rows, columns = out[0].size // weight.shape[0], weight.shape[0]
         flat = ops.reshape(input, (rows, input.shape[-1]))
         target = NpuPayload((rows, columns), (columns, 1), out[0].dtype, out[0].offset, out[0].storage)
-        launch(aclnnAddmm, bias._data, flat._data, turned._data, 1, 1, target, KEEP_DTYPE)
+        launch(aclnnAddmm, bias._data, flat._data, turned._data, 1, 1, target, product_mode())
         return None
-    launch(aclnnMatmul, input._data, turned._data, out[0], KEEP_DTYPE)
+    launch(aclnnMatmul, input._data, turned._data, out[0], product_mode())
     if bias is not None:
         launch(aclnnAdd, out[0], bias._data, 1, out[0])
     return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...._dispatch import ops
 from ...._dtype import DTYPES
-from ...._generated.npu.functions import aclnnBincount, aclnnTopk, aclnnUnique2
+from ...._generated.npu.functions import aclnnArgsort, aclnnBincount, aclnnTopk, aclnnUnique2
 from ...._tensor import Tensor, wrap
 from ..aclnn import launch, launch_with_shape
 from ..creation import empty
@@ -16,6 +16,14 @@ _int64 = DTYPES["int64"]
 
 def argsort_stable(out: Any, self: Any, stable: bool, dim: int, descending: bool) -> Any:
     return ops.sort(self, stable=stable, dim=dim, descending=descending)[1]
+
+
+def argsort(out: Any, self: Any, dim: int, descending: bool) -> None:
+    """The places that sort along dim."""
+    if self.dtype is DTYPES["bool"]:  # which the function does not take
+        self = ops._to_copy(self, dtype=DTYPES["uint8"])
+    if out[0].size:
+        launch(aclnnArgsort, self._data, dim, descending, out[0])
 
 
 def topk(out: Any, self: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
