@@ -235,8 +235,9 @@ PyMODINIT_FUNC PyInit__native(void)
     if (module == NULL) {
         return NULL;
     }
-    PyTypeObject *const types[] = {&FastType, &FastMethodType, &RecorderType, &SubscriptType, &KernelType, &BlockedType, &ProgramType, &StreamType};
-    int failed = PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 || PyModule_AddIntConstant(module, "LOOPS", LOOPS_VERSION) < 0;
+    PyTypeObject *const types[] = {&FastType, &FastMethodType, &RecorderType, &SubscriptType, &KernelType, &BlockedType, &ProgramType, &StreamType, &LauncherType};
+    int failed = PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 || PyModule_AddIntConstant(module, "LOOPS", LOOPS_VERSION) < 0
+        || PyModule_AddIntConstant(module, "LAUNCHES", LAUNCHES) < 0;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !failed; i++) {
         failed = PyModule_AddType(module, types[i]) < 0;
     }

@@ -209,6 +209,14 @@ INTERNAL PyObject *walk_executes(PyObject *module, PyObject *node);
 INTERNAL PyObject *walk_remaining(PyObject *module, PyObject *unused);
 INTERNAL PyObject *quick_backward(PyObject *module, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *step_group(PyObject *module, PyObject *args);
+
+/* Whether aclnn functions can be called from here; see Note [Arguments of whole words] in launching.c. */
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(_WIN32)
+#define LAUNCHES 1
+#else
+#define LAUNCHES 0
+#endif
+extern INTERNAL PyTypeObject LauncherType;
 INTERNAL PyObject *connect_engine(PyObject *module, PyObject *args);
 INTERNAL PyObject *crc32_of(PyObject *module, PyObject *args);
 INTERNAL PyObject *record_call(PyObject *op, PyObject *made, PyObject *const *args, Py_ssize_t count);

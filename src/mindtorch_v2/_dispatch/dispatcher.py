@@ -29,6 +29,9 @@ from .out_dtypes import requires
 from .overlap import check_distinct, check_overlap
 from .return_types import return_type
 
+QUICK: list[Any] = []
+"""What a backend knows of calls that it has run before: (operator, arguments) -> (the spec, the result's payload), or None."""
+
 # Set by the autograd floor, which stands above this one.
 autograd: Any = None
 
@@ -107,6 +110,14 @@ def _call(op: Operator, args: tuple, out: Any) -> Any:
         args, out = observer.arguments(op, args), observer.buffer(out)
     if out is not None and op.dtype_of_out is not None:
         args = with_dtype_of(op, args, out)
+    if (
+        QUICK
+        and out is None
+        and observer is None
+        and TLS.pipeline is None
+        and (found := QUICK[0](op, args)) is not None
+    ):
+        return _fresh(op, found[0], args, found[1])
     where = device_of(op, args, out)
     try:
         spec = op.meta(*args)

@@ -27,7 +27,7 @@ ACL_DTYPES = {
     "float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16": 6, "uint16": 7, "uint32": 8, "int64": 9, "uint64": 10, "float64": 11,
     "bool": 12, "complex64": 16, "complex128": 17, "bfloat16": 27,
 }  # fmt: skip
-_FORMATS = {3: 47, 4: 0, 5: 30}  # NCL, NCHW, NCDHW; ND (2) for all other ranks
+FORMATS = {3: 47, 4: 0, 5: 30}  # NCL, NCHW, NCDHW; ND (2) for all other ranks
 _LARGEST_WORKSPACE = 1 << 46
 _thread = threading.local()
 
@@ -66,6 +66,18 @@ class running:
             error.args = (f"{error} (in {self.state[0]})",)
 
 
+def watch(planner: Any) -> None:
+    """Note the launches of the operator that this thread runs next, for `watched`."""
+    _thread.record = planner, []
+
+
+def watched() -> None:
+    """Hand what was noted to the planner: the function and its arguments, if there was one launch whose results' shapes are known."""
+    record = _thread.__dict__.pop("record", None)
+    if record is not None and len(record[1]) == 1 and record[1][0][2] is None:
+        record[0](*record[1][0][:2])
+
+
 def launch(function: Function, *args: Any) -> None:
     """Run an aclnn function on the current stream of its tensors' device, with arguments in C order."""
     _launch(function, args, None)
@@ -78,6 +90,9 @@ def launch_with_shape(function: Function, position: int, *args: Any) -> tuple[in
 
 def _launch(function: Function, args: tuple, position: int | None) -> Any:
     runtime = get_runtime()
+    record = _thread.__dict__.get("record")
+    if record is not None:
+        record[1].append((function, args, position))
     index = next((d for d in map(_device_index, args) if d is not None), None)
     if index is None:
         index = runtime.current_device()
@@ -87,9 +102,9 @@ def _launch(function: Function, args: tuple, position: int | None) -> Any:
         size, executor = runtime.ffi.new("uint64_t *"), runtime.ffi.new("aclOpExecutor **")
         status = first(*given, size, executor)
         if status:
-            raise _error(runtime, function, "GetWorkspaceSize", status, args)
+            raise error_of(runtime, function, "GetWorkspaceSize", status, args)
         stream = current_stream(index).handle
-        workspace = _workspace(runtime, function, executor[0], index, size[0], stream)
+        workspace = workspace_of(runtime, function, executor[0], index, size[0], stream)
         try:
             address = runtime.ffi.cast("void *", 0 if workspace is None else workspace.address)
             status = second(address, size[0], executor[0], runtime.ffi.cast("aclrtStream", stream))
@@ -97,7 +112,7 @@ def _launch(function: Function, args: tuple, position: int | None) -> Any:
             if workspace is not None:
                 allocator.get(index).free(workspace)
         if status:
-            raise _error(runtime, function, "", status, args)
+            raise error_of(runtime, function, "", status, args)
         if position is None:
             return None
         runtime.synchronize_stream(stream)
@@ -113,17 +128,22 @@ def _view_shape(runtime: Any, tensor: Any) -> tuple[int, ...]:
     return tuple(int(dims[0][i]) for i in range(count[0]))
 
 
-def _workspace(runtime: Any, function: Function, executor: Any, index: int, size: int, stream: int) -> Any:
+def workspace_of(runtime: Any, function: Function, executor: Any, index: int, size: int, stream: int) -> Any:
     """A block for the second phase; an executor that cannot be run is destroyed."""
     if not size:
         return None
     try:
-        if size > _LARGEST_WORKSPACE:
-            raise RuntimeError(f"{_named(function)}: the first phase asks for a workspace of {size} bytes")
-        return allocator.get(index).malloc(size, stream)
+        return workspace_block(function, index, size, stream)
     except RuntimeError:  # no memory, or none that makes sense
         runtime.symbol("aclDestroyAclOpExecutor")(executor)
         raise
+
+
+def workspace_block(function: Function, index: int, size: int, stream: int) -> Any:
+    """A block of a size that the first phase asked for. RuntimeError where that makes no sense, or there is no memory."""
+    if size > _LARGEST_WORKSPACE:
+        raise RuntimeError(f"{_named(function)}: the first phase asks for a workspace of {size} bytes")
+    return allocator.get(index).malloc(size, stream)
 
 
 def _device_index(value: Any) -> int | None:
@@ -182,7 +202,7 @@ class _Descriptors:
             acl_dtype(value.dtype),
             ffi.new("int64_t[]", list(value.stride)),
             value.offset,
-            _FORMATS.get(len(shape), 2),
+            FORMATS.get(len(shape), 2),
             stored,
             1,
             ffi.cast("void *", value.storage.data_ptr()),
@@ -204,14 +224,7 @@ class _Descriptors:
 
     def _create_scalar(self, value: Any) -> Any:
         ffi = self.ffi
-        if isinstance(value, (bool, np.bool_)):
-            cell, name = ffi.new("bool *", bool(value)), "bool"
-        elif isinstance(value, numbers.Integral):
-            cell, name = ffi.new("int64_t *", _signed(int(value))), "int64"
-        elif isinstance(value, complex):
-            cell, name = ffi.new("double[2]", [value.real, value.imag]), "complex128"
-        else:
-            cell, name = ffi.new("double *", float(value)), "float64"
+        cell, name = scalar_cell(ffi, value)
         return self.runtime.symbol("aclCreateScalar")(ffi.cast("void *", cell), ACL_DTYPES[name])
 
     def _scalars(self, value: Sequence) -> Any:
@@ -252,6 +265,17 @@ class _Descriptors:
         return acl_dtype(value)
 
 
+def scalar_cell(ffi: Any, value: Any) -> tuple[Any, str]:
+    """The memory of a number, and the name of its dtype."""
+    if isinstance(value, (bool, np.bool_)):
+        return ffi.new("bool *", bool(value)), "bool"
+    if isinstance(value, numbers.Integral):
+        return ffi.new("int64_t *", _signed(int(value))), "int64"
+    if isinstance(value, complex):
+        return ffi.new("double[2]", [value.real, value.imag]), "complex128"
+    return ffi.new("double *", float(value)), "float64"
+
+
 def _signed(value: int) -> int:
     """An int64: numbers beyond (of uint64) as the same bits."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -274,7 +298,7 @@ def _named(function: Function) -> str:
     return f"{operator} ({function.name})" if operator else function.name
 
 
-def _error(runtime: Any, function: Function, phase: str, status: int, args: Sequence) -> NpuError:
+def error_of(runtime: Any, function: Function, phase: str, status: int, args: Sequence) -> NpuError:
     detail = describe(args) + (_remedy(function, args) if status == _INVALID else "")
     return NpuError.of(runtime, f"{_named(function)}{': ' + phase if phase else ''}", status, detail)
 

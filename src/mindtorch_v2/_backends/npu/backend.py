@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._dispatch import backends
+from ..._dispatch import backends, dispatcher
 from . import is_available, unavailable_reason
 
 __all__: list[str] = []
@@ -14,10 +14,12 @@ class _NPU:
     def __init__(self) -> None:
         from .copies import copy, to_host
         from .creation import empty, place
+        from .plans import quick
         from .run import run, run_into, supports
 
         self.empty, self.place, self.copy, self.to_host = empty, place, copy, to_host
         self.run, self.run_into, self.supports = run, run_into, supports
+        dispatcher.QUICK[:] = [quick]
 
 
 if not is_available():

@@ -47,6 +47,7 @@ def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
     with aclnn.running(op.full_name, _compute(specs)):
         _execute(op, specs, args, results)
         found = [results[i] for i in range(len(specs))]
+        aclnn.watched()
     return found[0] if spec.__class__ is Spec else found
 
 

@@ -12,6 +12,7 @@ from ..._device import device
 from ..._memory import check_bounds, root_bytes
 from ..._storage import DeviceStorage, UntypedStorage, storage_from_root
 from . import allocator, transfers
+from .errors import NpuOutOfMemory
 from .payload import NpuPayload
 from .streams import Stream, current_stream
 
@@ -115,6 +116,22 @@ class NpuStorage(DeviceStorage):
 
     def __repr__(self) -> str:
         return f"...\n[{self.type()}(device={self._where}) of size {len(self)}]"
+
+
+def quick_storage(nbytes: int, where: device, stream: int, operator: Any) -> NpuStorage:
+    """A storage for work on a stream of a device that is the thread's own; errors name the operator."""
+    made = object.__new__(NpuStorage)
+    made._where = where
+    made._nbytes = nbytes
+    made._allocator = found = allocator.get(where.index)
+    made._block = None
+    if nbytes:
+        try:
+            made._block = found.malloc(nbytes, stream)
+        except NpuOutOfMemory as error:
+            error.args = (f"{error} (in {operator.full_name})",)
+            raise
+    return made
 
 
 def _on_device(storage: UntypedStorage, where: str) -> UntypedStorage:

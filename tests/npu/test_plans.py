@@ -1,0 +1,173 @@
+"""Calls that have a plan: the same results and errors as without one, whatever changes between calls, and nothing left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2._backends.npu import acl_loader, plans
+from mindtorch_v2._dispatch import native
+
+pytestmark = pytest.mark.skipif(
+    not acl_loader.emulated() or native.extension is None, reason="the emulator counts, and plans are the extension's"
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    plans.forget()
+
+
+def live() -> list[int]:
+    count = acl_loader.load().own("emLive", ctypes.c_int64, ctypes.c_char_p)
+    return [count(what) for what in (b"tensors", b"scalars", b"arrays", b"lists", b"executors")]
+
+
+def kept(name: str) -> int:
+    return sum(1 for key, plan in plans._plans.items() if key[0].full_name == name and plan.spec is not None)
+
+
+def test_the_third_call_has_a_plan_and_gives_the_same() -> None:
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    a, b = x.npu(), y.npu()
+    for _ in range(4):
+        assert torch.equal((a + b).cpu(), x + y)
+        assert torch.equal(torch.sub(a, b, alpha=2).cpu(), torch.sub(x, y, alpha=2))
+        torch.testing.assert_close((a @ b.T).cpu(), x @ y.T)
+    assert kept("add.Tensor") == kept("sub.Tensor") == kept("matmul") == 1
+
+
+def test_what_a_plan_depends_on() -> None:
+    x = torch.arange(24.0)
+    whole = x.npu()
+    for _ in range(3):
+        for offset, shape, stride in ((0, (2, 3), (3, 1)), (5, (2, 3), (3, 1)), (1, (2, 3), (1, 2)), (0, (6,), (1,))):
+            view, same = whole.as_strided(shape, stride, offset), x.as_strided(shape, stride, offset)
+            assert torch.equal((view + view).cpu(), same + same)
+            assert torch.equal((view + 1).cpu(), same + 1) and torch.equal((view + 2).cpu(), same + 2)
+            assert torch.equal((view + True).cpu(), same + True)
+        other = whole.to(torch.float16)
+        assert (other + whole).dtype is torch.float32 and torch.equal((other + whole).cpu(), x + x)
+
+
+def test_gradients_and_modes_go_on() -> None:
+    for _ in range(4):
+        x = torch.ones(2, 2, device="npu", requires_grad=True)
+        made = x * x
+        made.sum().backward()
+        assert x.grad.tolist() == [[2.0, 2.0]] * 2
+        with torch.no_grad():
+            assert not (x * x).requires_grad
+        with torch.inference_mode():
+            assert (x * x).is_inference()
+
+
+def test_another_default_dtype_is_another_plan() -> None:
+    x = torch.arange(1, 4).npu()
+    for _ in range(3):
+        assert (x / 2).dtype is torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        for _ in range(3):
+            assert (x / 2).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert (x / 2).dtype is torch.float32
+
+
+def test_other_streams_and_devices() -> None:
+    x = torch.ones(4, device="npu:0")
+    for _ in range(3):
+        x + x
+    with torch.npu.stream(torch.npu.Stream()):
+        made = x + x
+        assert made.tolist() == [2.0] * 4
+    if torch.npu.device_count() > 1:
+        other = torch.ones(4, device="npu:1")
+        for _ in range(4):
+            found = other + other
+            assert found.device.index == 1 and found.tolist() == [2.0] * 4
+        assert torch.npu.current_device() == 0
+
+
+def test_errors_name_the_operator_and_leave_nothing() -> None:
+    inject = acl_loader.load().own("emFault", None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
+    a = torch.ones(2, 3, device="npu")
+    for _ in range(4):
+        a + a
+    before, held = live(), torch.npu.memory_allocated()
+    inject(b"phase1:aclnnAdd", 1, 0)
+    with pytest.raises(RuntimeError, match=r"add\.Tensor \(aclnnAdd\).*161002.*float32\[2, 3\]"):
+        a + a
+    inject(b"workspace:aclnnAdd", 1, 1 << 60)
+    with pytest.raises(RuntimeError, match=r"add\.Tensor \(aclnnAdd\).*workspace of \d+ bytes"):
+        a + a
+    assert live() == before and torch.npu.memory_allocated() == held
+    assert (a + a).tolist() == [[2.0] * 3] * 2
+
+
+def test_signals_leave_nothing_behind() -> None:
+    a = torch.ones(8, 8, device="npu")
+    for _ in range(4):
+        a + a
+    torch.npu.synchronize()
+    before, held = live(), torch.npu.memory_allocated()
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    main = threading.get_ident()
+    ended = threading.Event()
+    former = signal.signal(signal.SIGUSR1, stop)
+
+    def disturb() -> None:
+        while not ended.wait(0.0004):
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+    thread = threading.Thread(target=disturb)
+    interrupted = 0
+    try:
+        thread.start()
+        while interrupted < 300:
+            try:
+                for _ in range(1000):
+                    a + a
+            except KeyboardInterrupt:
+                interrupted += 1
+    finally:
+        while True:
+            try:
+                ended.set()
+                thread.join()
+                signal.signal(signal.SIGUSR1, former)
+                break
+            except KeyboardInterrupt:
+                continue
+    torch.npu.synchronize()
+    assert live() == before
+    assert torch.npu.memory_allocated() - held <= 1024
+    assert (a + a).sum().item() == 128
+
+
+def test_several_threads_share_plans() -> None:
+    failures: list[Exception] = []
+
+    def work(number: int) -> None:
+        try:
+            x = torch.full((4, 4), float(number), device="npu")
+            for _ in range(200):
+                assert (x + x).sum().item() == 32 * number
+        except (AssertionError, RuntimeError) as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
