@@ -12,7 +12,8 @@ DESCRIPTION = """Parameters, FLOPs, memory traffic and the peak of live memory o
 EPILOG = """examples:
   python -m mindtorch_v2 plan --model BertConfig --batch 8 --seq 128
   python -m mindtorch_v2 plan --model LlamaConfig --set num_hidden_layers=80 hidden_size=8192 --head CausalLM --backward --json
-  python -m mindtorch_v2 plan --model path/to/config.json --dtype bfloat16"""
+  python -m mindtorch_v2 plan --model path/to/config.json --dtype bfloat16
+  python -m mindtorch_v2 plan --model LlamaConfig --head CausalLM --dtype bfloat16 --backward --mesh dp=8,tp=8"""
 
 
 class CommandError(Exception):
@@ -46,6 +47,15 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--backward", action="store_true", help="plan a training step: forward in training mode, and backward"
     )
+    made.add_argument(
+        "--mesh",
+        metavar="AXIS=RANKS,...",
+        help="plan one rank of many: dp, fsdp and tp, as dp=8,tp=8; --batch is a rank's",
+    )
+    made.add_argument("--optimizer", default="adamw", help="what keeps state: adamw, adam, momentum, sgd, none (adamw)")
+    made.add_argument("--bandwidth", type=float, default=12.5e9, help="bytes per second that a rank sends (12.5e9)")
+    made.add_argument("--latency", type=float, default=10e-6, help="seconds of a message (10e-6)")
+    made.add_argument("--flops", type=float, default=100e12, help="operations per second of a rank (100e12)")
     made.add_argument("--depth", type=int, default=2, help="how deep the table of modules goes (2)")
     made.add_argument("--html", metavar="FILE", help="write a page with drawings too, which needs no network")
     made.add_argument("--json", action="store_true", help="print JSON in place of tables")
@@ -107,9 +117,19 @@ def _plan(options: argparse.Namespace) -> Any:
     model.train(options.backward)
     try:
         with torch.set_grad_enabled(options.backward):
-            return plan(model, backward=options.backward, **inputs)
+            return plan(model, backward=options.backward, **_mesh(options), **inputs)
     except (RuntimeError, ValueError, IndexError) as error:
         raise CommandError(f"{type(model).__name__}: {error}") from error
+
+
+def _mesh(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `plan` for many ranks; none where one is planned."""
+    if options.mesh is None:
+        return {}
+    from .mesh import Machine, parse_mesh
+
+    machine = Machine(options.bandwidth, options.latency, options.flops)
+    return {"mesh": parse_mesh(options.mesh), "optimizer": options.optimizer, "machine": machine}
 
 
 def _configuration(name: str, transformers: Any) -> Any:

@@ -14,7 +14,17 @@ from .recorder import Recorder
 from .result import ModuleCost, Plan, summarise
 
 
-def plan(module_or_function: Callable, /, *args: Any, backward: bool = False, **kwargs: Any) -> Plan:
+def plan(
+    module_or_function: Callable,
+    /,
+    *args: Any,
+    backward: bool = False,
+    mesh: Any = None,
+    tp_plan: Any = None,
+    optimizer: str = "adamw",
+    machine: Any = None,
+    **kwargs: Any,
+) -> Any:
     """What `module_or_function(*args, **kwargs)` costs, without computing it: a run on the meta device.
 
     Returns a `Plan`: FLOPs, bytes read and written, per operator and per module, and the peak of live memory with what holds it. `print(plan)` shows tables.
@@ -25,12 +35,22 @@ def plan(module_or_function: Callable, /, *args: Any, backward: bool = False, **
     backward: run the backward pass too, from the sum of all floating-point results that require grad (from `loss`, where the result has one). Gradients are made
     for stand-ins, not for the parameters.
 
+    mesh: ranks by axis (`{"dp": 8, "tp": 8}`, and `fsdp`), or a DeviceMesh with these names. The plan is then a `MeshPlan`, of one rank of a module that is divided over it: its parameters, gradients, optimizer state and
+    peak, what it sends by which collective, and how long that takes. The arguments are those of one rank of the axes `dp` and `fsdp`.
+    tp_plan: which layers the axis `tp` divides, and how: names with `*` for a part, and colwise, rowwise or colwise_rep; `module._tp_plan`, as models of transformers have it, unless given.
+    optimizer: adamw, adam, momentum, sgd or none: what state it keeps.
+    machine: bandwidth, latency and speed (`mindtorch_v2._planning.mesh.Machine`).
+
     Memory is that of tensors (parameters, buffers, arguments, results, saved tensors); kernels' workspace and Python objects come on top. The grad mode of the caller counts:
     under `no_grad` nothing is saved for a backward pass.
 
     Raises what the call would raise on the CPU; RuntimeError when the program asks for values that a plan does not know; ValueError when `backward` finds nothing to
-    differentiate.
+    differentiate; and for a mesh, or a module on it, that cannot be divided so.
     """
+    if mesh is not None:
+        from .ranks import plan_of_ranks
+
+        return plan_of_ranks(_run, module_or_function, args, kwargs, backward, mesh, tp_plan, optimizer, machine)
     return _run(Recorder(), module_or_function, args, kwargs, backward)
 
 
