@@ -1,10 +1,11 @@
 """Several ranks: by mpiexec where MPI is installed, and by processes that find each other by a store."""
 
+import os
 import subprocess
 import sys
 
 import pytest
-from _ranks import MPIEXEC, PROGRAMS, environment, needs_mpi, ranks_of, run, start
+from _ranks import ENGINES, MPIEXEC, PROGRAMS, environment, needs_mpi, ranks_of, run, start
 
 import mindtorch_v2.distributed as dist
 
@@ -30,3 +31,12 @@ def test_collectives_by_a_store(method, tmp_path):
 @pytest.mark.parametrize("program", ["algorithms.py", "functional.py", "training.py"])
 def test_by_the_store(program, ranks):
     assert ranks_of(program, ranks).count("ok") == ranks
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_random_programs(ranks, engine):
+    """PROGRAMS says how many, and SEED which ones."""
+    count, seed = os.environ.get("PROGRAMS", "40"), os.environ.get("SEED", "0")
+    printed = ranks_of("random_programs.py", ranks, engine, count, seed)
+    assert printed.count("ok") == ranks
