@@ -263,6 +263,34 @@ static int is_fit(const Operands *operands, PyArrayObject *out)
     return 1;
 }
 
+/* A loop over all elements, each of `width` bytes; numbers do not move on. */
+typedef struct {
+    BlockLoop loop;
+    const void *const *sources;
+    unsigned numbers; /* mask of the sources that are one element */
+    int count, width;
+    char *target;
+} FlatRun;
+
+static void run_part(void *work, npy_intp begin, npy_intp end)
+{
+    const FlatRun *run = work;
+    const void *sources[BLOCK_SOURCES];
+    for (int k = 0; k < run->count; k++) {
+        sources[k] = (const char *)run->sources[k] + (run->numbers >> k & 1 ? 0 : begin * run->width);
+    }
+    run->loop(sources, run->target + begin * run->width, end - begin);
+}
+
+static void run_loop(const FlatRun *run, npy_intp n)
+{
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    in_parts(run_part, (void *)run, n, PART_ELEMENTS / 2);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+}
+
 /* One loop over all elements, without blocks, where all arrays are laid out like `out`; 0 where they are not. */
 static int run_flat(const Alternative *alternative, const Operands *operands, PyArrayObject *out)
 {
@@ -291,11 +319,7 @@ static int run_flat(const Alternative *alternative, const Operands *operands, Py
     }
     npy_intp n = PyArray_SIZE(out);
     void *target = PyArray_DATA(out);
-    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    loop(sources, target, n);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
+    run_loop(&(FlatRun){loop, sources, operands->numbers, operands->count, operands->width, target}, n);
     return 1;
 }
 
@@ -442,11 +466,7 @@ static PyObject *run_alike(const Alternative *alternative, PyObject *const *args
         return NULL;
     }
     void *target = PyArray_DATA((PyArrayObject *)out);
-    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    loop(sources, target, n);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
+    run_loop(&(FlatRun){loop, sources, are_numbers, alternative->operands, width, target}, n);
     return out;
 }
 

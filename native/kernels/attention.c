@@ -167,6 +167,34 @@ static void attend_head(const Attention *a, npy_intp b, npy_intp h, PyArrayObjec
     }
 }
 
+typedef struct {
+    const Attention *a;
+    PyArrayObject *out;
+    char *sums;
+    int failed; /* memory was missing; atomic */
+} Forward;
+
+static void attend_heads(void *work, npy_intp begin, npy_intp end)
+{
+    Forward *all = work;
+    const Attention *a = all->a;
+    char *scratch = PyMem_RawMalloc((size_t)((a->rows * a->keys + a->rows) * a->item));
+    if (scratch == NULL) {
+        __atomic_store_n(&all->failed, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    for (npy_intp i = begin; i < end; i++) {
+        attend_head(a, i / a->heads, i % a->heads, all->out, all->sums + i * a->queries * a->item, scratch);
+    }
+    PyMem_RawFree(scratch);
+}
+
+/* Heads that are worth a thread. */
+static npy_intp heads_of_part(const Attention *a)
+{
+    return grain_of(a->queries * a->keys * (a->width / 4 + 1));
+}
+
 /* query, key, value, dropout_p, is_causal, attn_mask, scale. */
 static PyObject *flash_attention_kernel(PyObject *const *args)
 {
@@ -180,25 +208,16 @@ static PyObject *flash_attention_kernel(PyObject *const *args)
         order = PyArray_DIM(a.q, d) > 1 && PyArray_STRIDE(a.q, d) == 0 ? NPY_CORDER : order;
     }
     PyObject *out = PyArray_NewLikeArray(a.q, order, NULL, 0), *logsum = new_array(3, (npy_intp[]){a.batch, a.heads, a.queries}, PyArray_DESCR(a.q));
-    char *scratch = PyMem_RawMalloc((size_t)((a.rows * a.keys + a.rows) * a.item));
     PyObject *both = NULL;
-    if (scratch == NULL) {
-        PyErr_NoMemory();
-    }
-    else if (out != NULL && logsum != NULL && (a.by_rows || is_matrix(&a, (PyArrayObject *)out))) {
-        char *sums = PyArray_BYTES((PyArrayObject *)logsum);
+    if (out != NULL && logsum != NULL && (a.by_rows || is_matrix(&a, (PyArrayObject *)out))) {
+        Forward all = {&a, (PyArrayObject *)out, PyArray_BYTES((PyArrayObject *)logsum), 0};
         PyThreadState *thread = a.batch * a.heads * a.queries * a.keys >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        for (npy_intp b = 0; b < a.batch; b++) {
-            for (npy_intp h = 0; h < a.heads; h++, sums += a.queries * a.item) {
-                attend_head(&a, b, h, (PyArrayObject *)out, sums, scratch);
-            }
-        }
+        (a.by_rows ? in_parts : in_parts_of_products)(attend_heads, &all, a.batch * a.heads, heads_of_part(&a));
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
-        both = PyTuple_Pack(2, out, logsum);
+        both = all.failed ? PyErr_NoMemory() : PyTuple_Pack(2, out, logsum);
     }
-    PyMem_RawFree(scratch);
     Py_XDECREF(out);
     Py_XDECREF(logsum);
     return both;
@@ -207,6 +226,8 @@ static PyObject *flash_attention_kernel(PyObject *const *args)
 /* What is saved of a call and what is found: `grads` are the gradients of query, key and value. */
 typedef struct {
     PyArrayObject *grad, *out, *logsum, *grads[3];
+    const Attention *a;
+    int failed; /* memory was missing; atomic */
 } Backward;
 
 static void clear_rows(char *rows, npy_intp first, npy_intp end, npy_intp step, size_t bytes)
@@ -247,6 +268,21 @@ static void attend_head_back(const Attention *a, const Backward *of, npy_intp b,
     }
 }
 
+static void attend_heads_back(void *work, npy_intp begin, npy_intp end)
+{
+    Backward *of = work;
+    const Attention *a = of->a;
+    char *scratch = PyMem_RawMalloc((size_t)(2 * a->rows * a->keys * a->item));
+    if (scratch == NULL) {
+        __atomic_store_n(&of->failed, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    for (npy_intp i = begin; i < end; i++) {
+        attend_head_back(a, of, i / a->heads, i % a->heads, scratch);
+    }
+    PyMem_RawFree(scratch);
+}
+
 /* Memory for the gradient of `like`, (batch, heads, length, width), in the order (batch, length, heads, width). */
 static PyObject *by_position(PyArrayObject *like)
 {
@@ -278,15 +314,14 @@ static PyObject *flash_attention_backward_kernel(PyObject *const *args)
     if (!read_attention(args[1], args[2], args[3], args[7], args[8], args[9], &a) || !is_like(args[0], &a) || !is_like(args[4], &a)) {
         return NULL;
     }
-    Backward of = {(PyArrayObject *)args[0], (PyArrayObject *)args[4], (PyArrayObject *)args[5], {NULL, NULL, NULL}};
+    Backward of = {(PyArrayObject *)args[0], (PyArrayObject *)args[4], (PyArrayObject *)args[5], {NULL, NULL, NULL}, &a, 0};
     if (!is_array(args[5]) || float_width(of.logsum) != a.item || PyArray_NDIM(of.logsum) != 3 || !PyArray_ISALIGNED(of.logsum) ||
         PyArray_DIM(of.logsum, 0) != a.batch || PyArray_DIM(of.logsum, 1) != a.heads || PyArray_DIM(of.logsum, 2) != a.queries ||
         (!a.by_rows && !is_matrix(&a, of.grad))) {
         return NULL;
     }
     PyArrayObject *const sources[3] = {a.q, a.k, a.v};
-    char *scratch = PyMem_RawMalloc((size_t)(2 * a.rows * a.keys * a.item));
-    PyObject *made = scratch == NULL ? PyErr_NoMemory() : PyTuple_New(3);
+    PyObject *made = PyTuple_New(3);
     for (int i = 0; made != NULL && i < 3; i++) {
         PyObject *grad = by_position(sources[i]);
         if (grad == NULL) {
@@ -298,16 +333,15 @@ static PyObject *flash_attention_backward_kernel(PyObject *const *args)
     }
     if (made != NULL) {
         PyThreadState *thread = a.batch * a.heads * a.queries * a.keys >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        for (npy_intp b = 0; b < a.batch; b++) {
-            for (npy_intp h = 0; h < a.heads; h++) {
-                attend_head_back(&a, &of, b, h, scratch);
-            }
-        }
+        (a.by_rows ? in_parts : in_parts_of_products)(attend_heads_back, &of, a.batch * a.heads, heads_of_part(&a) / 2 + 1);
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
+        if (of.failed) {
+            Py_DECREF(made);
+            return PyErr_NoMemory();
+        }
     }
-    PyMem_RawFree(scratch);
     return made;
 }
 

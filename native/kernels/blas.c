@@ -17,6 +17,8 @@ static struct {
     void *library;
     Sgemm sgemm;
     Dgemm dgemm;
+    void (*set_threads)(int);
+    int (*get_threads)(void);
 } found;
 
 #if defined(__linux__) && defined(__LP64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -35,6 +37,16 @@ static void look(void)
     for (size_t i = 0; library != NULL && i < sizeof(names) / sizeof(names[0]) && found.dgemm == NULL; i++) {
         found.sgemm = (Sgemm)dlsym(library, names[i][0]);
         found.dgemm = found.sgemm == NULL ? NULL : (Dgemm)dlsym(library, names[i][1]);
+    }
+    static const char *const setters[][2] = {
+        {"scipy_openblas_set_num_threads64_", "scipy_openblas_get_num_threads64_"},
+        {"openblas_set_num_threads64_", "openblas_get_num_threads64_"},
+        {"scipy_openblas_set_num_threads", "scipy_openblas_get_num_threads"},
+        {"openblas_set_num_threads", "openblas_get_num_threads"},
+    };
+    for (size_t i = 0; library != NULL && i < sizeof(setters) / sizeof(setters[0]) && found.get_threads == NULL; i++) {
+        found.set_threads = (void (*)(int))dlsym(library, setters[i][0]);
+        found.get_threads = found.set_threads == NULL ? NULL : (int (*)(void))dlsym(library, setters[i][1]);
     }
     Py_XDECREF(path);
     Py_XDECREF(module);
@@ -82,5 +94,28 @@ void multiply(int width, int a_turned, int b_turned, npy_intp m, npy_intp n, npy
     }
     else {
         found.dgemm(ROW_MAJOR, of_a, of_b, m, n, k, alpha, a, a_row, b, b_row, beta, c, c_row);
+    }
+}
+
+void use_blas_threads(int count)
+{
+    if (has_blas() && found.get_threads != NULL) {
+        found.set_threads(count);
+    }
+}
+
+void in_parts_of_products(LoopPart part, void *work, npy_intp n, npy_intp grain)
+{
+    if (part_threads < 2 || n < 2 * grain || found.get_threads == NULL) {
+        part(work, 0, n);
+        return;
+    }
+    const int before = found.get_threads();
+    if (before > 1) {
+        found.set_threads(1);
+    }
+    in_parts(part, work, n, grain);
+    if (before > 1) {
+        found.set_threads(before);
     }
 }

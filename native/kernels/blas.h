@@ -12,6 +12,12 @@ INTERNAL int has_blas(void);
 INTERNAL void multiply(int width, int a_turned, int b_turned, npy_intp m, npy_intp n, npy_intp k, double alpha, const void *a, npy_intp a_row,
                        const void *b, npy_intp b_row, double beta, void *c, npy_intp c_row);
 
+/* The threads that products take, where the BLAS can be told. Needs the GIL. */
+INTERNAL void use_blas_threads(int count);
+
+/* `in_parts` of a loop that calls the BLAS, which takes one thread for each part meanwhile. */
+INTERNAL void in_parts_of_products(LoopPart part, void *work, npy_intp n, npy_intp grain);
+
 /* A function of LAPACK by its name in Fortran, without the underscore; NULL when it was not found. Needs the GIL. Its integers are 64 bits wide, or the
  * lower halves of such: they are passed as npy_int64, and read as such when they began as zeros. */
 INTERNAL void *lapack(const char *name);

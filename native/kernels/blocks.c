@@ -490,6 +490,21 @@ static npy_intp run_blocks(BlockProgram *program)
     return done;
 }
 
+/* What several threads do of a program: they claim blocks whatever part they are given. */
+typedef struct {
+    BlockProgram *program;
+    npy_intp done; /* atomic; negative when memory was missing */
+} Crew;
+
+static void run_crew(void *work, npy_intp begin, npy_intp end)
+{
+    (void)begin;
+    (void)end;
+    Crew *crew = work;
+    npy_intp done = run_blocks(crew->program);
+    __atomic_add_fetch(&crew->done, done < 0 ? NPY_MIN_INTP / 2 : done, __ATOMIC_RELAXED);
+}
+
 npy_intp block_run(BlockProgram *program)
 {
     npy_intp done;
@@ -497,9 +512,11 @@ npy_intp block_run(BlockProgram *program)
         return 0;
     }
     if (program->n >= RELEASE_GIL) {
+        Crew crew = {program, 0};
         Py_BEGIN_ALLOW_THREADS
-        done = run_blocks(program);
+        in_parts(run_crew, &crew, program->blocks, PART_ELEMENTS / 2 / BLOCK);
         Py_END_ALLOW_THREADS
+        done = crew.done;
     }
     else {
         done = run_blocks(program);

@@ -65,6 +65,46 @@ static PyObject *three(PyObject *first, PyObject *second, PyObject *third)
     return made;
 }
 
+/* What is computed of each channel over a batch, or of each image; what a loop does not take is NULL. */
+typedef struct {
+    enum { MOMENTS, SUMS, SCALE, INPUT } what;
+    const Planes *p;
+    int width;
+    const char *x, *grad;
+    char *out;
+    const void *mean, *scale, *extra; /* `extra`: the shift, or the weight */
+    double *first, *second;
+} Channels;
+
+static void channels_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Channels *all = work;
+    const Planes *p = all->p;
+    const int width = all->width;
+    const npy_intp skipped = begin * p->channels * p->places * width, count = end - begin;
+    switch (all->what) {
+    case MOMENTS:
+        CHOOSE(channel_moments, width, all->x, p->batch, p->channels, p->places, begin, end, all->first, all->second);
+        break;
+    case SUMS:
+        CHOOSE(channel_sums, width, all->grad, all->x, p->batch, p->channels, p->places, begin, end, all->mean, all->scale, all->first, all->second);
+        break;
+    case SCALE:
+        CHOOSE(scale_channels, width, all->x + skipped, all->out + skipped, count, p->channels, p->places, all->mean, all->scale, all->extra);
+        break;
+    default:
+        CHOOSE(batch_norm_input, width, all->grad + skipped, all->x + skipped, all->out + skipped, count, p->channels, p->places, all->mean,
+               all->scale, all->extra, all->first, all->second);
+    }
+}
+
+static void run_channels(const Channels *all)
+{
+    const Planes *p = all->p;
+    const int over_batch = all->what == SCALE || all->what == INPUT;
+    in_parts(channels_part, (void *)all, over_batch ? p->batch : p->channels, grain_of((over_batch ? p->channels : p->batch) * p->places));
+}
+
 /* Statistics of a batch, or the running ones, as 1/std and mean in double; the running ones are moved towards those of a batch. */
 static void statistics(const void *x, int width, const Planes *p, void *running_mean, void *running_var, int training, double momentum, double eps,
                        double *mean, double *invstd)
@@ -77,7 +117,7 @@ static void statistics(const void *x, int width, const Planes *p, void *running_
         }
         return;
     }
-    CHOOSE(channel_moments, width, x, p->batch, p->channels, p->places, mean, invstd);
+    run_channels(&(Channels){.what = MOMENTS, .p = p, .width = width, .x = x, .first = mean, .second = invstd});
     double count = (double)(p->batch * p->places);
     for (npy_intp c = 0; c < p->channels; c++) {
         double variance = invstd[c];
@@ -124,7 +164,7 @@ static PyObject *batch_norm_kernel(PyObject *const *args)
         for (npy_intp c = 0; weight != NULL && c < p.channels; c++) {
             put(scales, width, c, at(scales, width, c) * at(weight, width, c));
         }
-        CHOOSE(scale_channels, width, PyArray_DATA(dense), y, p.batch, p.channels, p.places, centres, scales, bias);
+        run_channels(&(Channels){.what = SCALE, .p = &p, .width = width, .x = PyArray_DATA(dense), .out = y, .mean = centres, .scale = scales, .extra = bias});
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
@@ -173,7 +213,7 @@ static PyObject *batch_norm_backward_kernel(PyObject *const *args)
         void *g = PyArray_DATA(upper), *data = PyArray_DATA(dense), *out = wanted[0] ? PyArray_DATA((PyArrayObject *)input) : NULL;
         PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
         if (train || wanted[1] || wanted[2]) {
-            CHOOSE(channel_sums, width, g, data, p.batch, p.channels, p.places, mean, scale, sum, along);
+            run_channels(&(Channels){.what = SUMS, .p = &p, .width = width, .x = data, .grad = g, .mean = mean, .scale = scale, .first = sum, .second = along});
         }
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
@@ -185,7 +225,8 @@ static PyObject *batch_norm_backward_kernel(PyObject *const *args)
         }
         if (out != NULL) {
             thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-            CHOOSE(batch_norm_input, width, g, data, out, p.batch, p.channels, p.places, mean, scale, weight, train ? sum : NULL, along);
+            run_channels(&(Channels){.what = INPUT, .p = &p, .width = width, .x = data, .grad = g, .out = out, .mean = mean, .scale = scale, .extra = weight,
+                                     .first = train ? sum : NULL, .second = along});
             if (thread != NULL) {
                 PyEval_RestoreThread(thread);
             }
@@ -211,6 +252,26 @@ static int read_groups(PyObject *const *args, PyArrayObject *x, Planes *p, npy_i
     return read_planes(x, p) && sizes[0] == p->batch && sizes[1] == p->channels && sizes[2] == p->places && sizes[3] > 0 && sizes[1] % sizes[3] == 0;
 }
 
+typedef struct {
+    const Planes *p;
+    int width;
+    npy_intp groups;
+    const char *x;
+    const void *weight, *bias;
+    char *y, *mean, *rstd;
+    double eps;
+} Groups;
+
+static void groups_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Groups *all = work;
+    const Planes *p = all->p;
+    const int width = all->width;
+    const npy_intp skipped = begin * p->channels * p->places * width, small = begin * all->groups * width;
+    CHOOSE(group_norm_planes, width, all->x + skipped, all->weight, all->bias, all->y + skipped, all->mean + small, all->rstd + small, end - begin,
+           all->groups, p->channels / all->groups, p->places, all->eps);
+}
+
 /* input, weight, bias, N, C, HxW, group, eps. */
 static PyObject *group_norm_kernel(PyObject *const *args)
 {
@@ -232,7 +293,8 @@ static PyObject *group_norm_kernel(PyObject *const *args)
         void *from = PyArray_DATA(dense), *y = PyArray_DATA((PyArrayObject *)out), *means = PyArray_DATA((PyArrayObject *)mean);
         void *rstds = PyArray_DATA((PyArrayObject *)rstd);
         PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        CHOOSE(group_norm_planes, width, from, weight, bias, y, means, rstds, p.batch, groups, p.channels / groups, p.places, eps);
+        Groups all = {&p, width, groups, from, weight, bias, y, means, rstds, eps};
+        in_parts(groups_part, &all, p.batch, grain_of(2 * p.channels * p.places));
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }

@@ -15,24 +15,25 @@ static inline TARGET void NAME(add_plane)(const T *x, const T *other, npy_intp p
 }
 
 /* Mean and variance of every channel. */
-static TARGET void NAME(channel_moments)(const void *input, npy_intp batch, npy_intp channels, npy_intp places, double *mean, double *variance)
+static TARGET void NAME(channel_moments)(const void *input, npy_intp batch, npy_intp channels, npy_intp places, npy_intp first, npy_intp last, double *mean,
+                                         double *variance)
 {
-    const T *x = input;
     const double count = (double)(batch * places);
-    for (npy_intp c = 0; c < channels; c++) {
+    for (npy_intp c = first; c < last; c++) {
         mean[c] = variance[c] = 0;
     }
     for (npy_intp n = 0; n < batch; n++) {
-        for (npy_intp c = 0; c < channels; c++, x += places) {
+        const T *x = (const T *)input + (n * channels + first) * places;
+        for (npy_intp c = first; c < last; c++, x += places) {
             mean[c] += places == 1 ? (double)*x : NAME(sum_of)(x, places);
         }
     }
-    for (npy_intp c = 0; c < channels; c++) {
+    for (npy_intp c = first; c < last; c++) {
         mean[c] /= count;
     }
-    x = input;
     for (npy_intp n = 0; n < batch; n++) {
-        for (npy_intp c = 0; c < channels; c++, x += places) {
+        const T *x = (const T *)input + (n * channels + first) * places;
+        for (npy_intp c = first; c < last; c++, x += places) {
             T centre = (T)mean[c];
             V centres = NAME(all)(centre);
             double squares;
@@ -40,7 +41,7 @@ static TARGET void NAME(channel_moments)(const void *input, npy_intp batch, npy_
             variance[c] += squares;
         }
     }
-    for (npy_intp c = 0; c < channels; c++) {
+    for (npy_intp c = first; c < last; c++) {
         variance[c] /= count;
     }
 }
@@ -69,15 +70,17 @@ static TARGET void NAME(scale_channels)(const void *input, void *output, npy_int
     }
 }
 
-static TARGET void NAME(channel_sums)(const void *gradient, const void *input, npy_intp batch, npy_intp channels, npy_intp places,
+static TARGET void NAME(channel_sums)(const void *gradient, const void *input, npy_intp batch, npy_intp channels, npy_intp places, npy_intp first, npy_intp last,
                                       const void *means, const void *scales, double *sum, double *along)
 {
-    const T *grad = gradient, *x = input, *mean = means, *scale = scales;
-    for (npy_intp c = 0; c < channels; c++) {
+    const T *mean = means, *scale = scales;
+    for (npy_intp c = first; c < last; c++) {
         sum[c] = along[c] = 0;
     }
     for (npy_intp n = 0; n < batch; n++) {
-        for (npy_intp c = 0; c < channels; c++, x += places, grad += places) {
+        const npy_intp skipped = (n * channels + first) * places;
+        const T *grad = (const T *)gradient + skipped, *x = (const T *)input + skipped;
+        for (npy_intp c = first; c < last; c++, x += places, grad += places) {
             NAME(add_plane)(grad, x, places, mean[c], scale[c], &sum[c], &along[c]);
         }
     }

@@ -127,7 +127,7 @@ static PyObject *planes_like(PyArrayObject *x, int dims, npy_intp batch, npy_int
     return new_array(dims + 2 - single, shape + single, PyArray_DESCR(x));
 }
 
-static int forward_into(const Conv *v, int width, const void *x, const void *weight, const void *shift, void *y)
+static int forward_some(const Conv *v, int width, const void *x, const void *weight, const void *shift, void *y)
 {
     if (takes_rows(v)) {
         return by_channel_forward(v, width, x, weight, shift, y);
@@ -142,6 +142,53 @@ static int forward_into(const Conv *v, int width, const void *x, const void *wei
         convolve_double(v, x, weight, shift, y);
     }
     return 1;
+}
+
+typedef struct {
+    const Conv *v;
+    int width, is_input_gradient;
+    const char *from;
+    const void *weight, *shift;
+    char *to;
+    int failed; /* memory was missing; atomic */
+} Images;
+
+static void convolve_images(void *work, npy_intp begin, npy_intp end)
+{
+    Images *all = work;
+    Conv v = *all->v;
+    const npy_intp in = v.channels * v.plane_in * all->width, out = v.outputs * v.plane_out * all->width;
+    v.batch = end - begin;
+    int fine;
+    if (all->is_input_gradient) {
+        fine = (takes_rows(all->v) ? by_channel_input_gradient : conv_input_gradient)(&v, all->width, all->from + begin * out, all->weight,
+                                                                                    all->to + begin * in);
+    }
+    else {
+        fine = forward_some(&v, all->width, all->from + begin * in, all->weight, all->shift, all->to + begin * out);
+    }
+    if (!fine) {
+        __atomic_store_n(&all->failed, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* The images of a batch, or the gradient of the input from that of the result. 0 when memory is lacking. */
+static int each_image(Images *all)
+{
+    const Conv *v = all->v;
+    const int by_blas = !takes_rows(v) && (all->is_input_gradient || products_of(v) > MOST_PRODUCTS);
+    (by_blas ? in_parts_of_products : in_parts)(convolve_images, all, v->batch, grain_of(products_of(v) / v->batch / 8));
+    return !all->failed;
+}
+
+static int forward_into(const Conv *v, int width, const void *x, const void *weight, const void *shift, void *y)
+{
+    return each_image(&(Images){v, width, 0, x, weight, shift, y, 0});
+}
+
+static int input_gradient(const Conv *v, int width, const void *gradient, const void *weight, void *x)
+{
+    return each_image(&(Images){v, width, 1, gradient, weight, NULL, x, 0});
 }
 
 /* Adds an element to each plane of its channel. */
@@ -201,7 +248,7 @@ static PyObject *convolution_kernel(PyObject *const *args)
         const void *from = PyArray_DATA(x), *by = PyArray_DATA(weight);
         PyThreadState *thread = products >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
         int fine = !transposed ? forward_into(&v, width, from, by, shift, y)
-                               : (takes_rows(&v) ? by_channel_input_gradient : conv_input_gradient)(&v, width, from, by, y);
+                               : input_gradient(&v, width, from, by, y);
         if (transposed && shift != NULL) {
             add_shift(width, shift, y, v.batch, v.channels, v.plane_in);
         }
@@ -247,7 +294,7 @@ static PyObject *gradients_kernel(PyObject *const *args)
             fine = forward_into(&v, width, plain_in, by, NULL, PyArray_DATA((PyArrayObject *)of_x));
         }
         else if (wants_x) {
-            fine = (rows ? by_channel_input_gradient : conv_input_gradient)(&v, width, plain_out, by, PyArray_DATA((PyArrayObject *)of_x));
+            fine = input_gradient(&v, width, plain_out, by, PyArray_DATA((PyArrayObject *)of_x));
         }
         if (wants_weight) {
             void *to = PyArray_DATA((PyArrayObject *)of_weight);

@@ -106,13 +106,13 @@ int conv_input_gradient(const Conv *v, int width, const void *gradient, const vo
     return 1;
 }
 
-int conv_weight_gradient(const Conv *v, int width, const void *gradient, const void *x, void *weight)
+/* Adds the weights' gradient of some images; 0 when memory is lacking. */
+static int add_weight_gradient(const Conv *v, int width, const void *gradient, const void *x, void *weight)
 {
     Blocks s;
     if (!start_blocks(v, width, &s)) {
         return 0;
     }
-    memset(weight, 0, (size_t)(v->outputs * s.deep * width));
     EACH_BLOCK(
         const char *source = (const char *)x + planes;
         const char *patches = s.space;
@@ -125,4 +125,58 @@ int conv_weight_gradient(const Conv *v, int width, const void *gradient, const v
                  s.space == NULL ? v->plane_in : count, 1, (char *)weight + g * s.outputs * s.deep * width, s.deep);)
     PyMem_RawFree(s.space);
     return 1;
+}
+
+#define MOST_PIECES 8
+
+/* Images that several threads take: each piece has a gradient of its own, but for the first. */
+typedef struct {
+    const Conv *v;
+    int width;
+    const char *gradient, *x;
+    char *weights[MOST_PIECES];
+    npy_intp pieces;
+    int failed; /* atomic */
+} WeightPieces;
+
+static void weight_pieces(void *work, npy_intp begin, npy_intp end)
+{
+    WeightPieces *all = work;
+    for (npy_intp i = begin; i < end; i++) {
+        Conv v = *all->v;
+        const npy_intp first = i * v.batch / all->pieces, last = (i + 1) * v.batch / all->pieces;
+        v.batch = last - first;
+        if (!add_weight_gradient(&v, all->width, all->gradient + first * v.outputs * v.plane_out * all->width,
+                                 all->x + first * v.channels * v.plane_in * all->width, all->weights[i])) {
+            __atomic_store_n(&all->failed, 1, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+int conv_weight_gradient(const Conv *v, int width, const void *gradient, const void *x, void *weight)
+{
+    const npy_intp count = v->outputs * (v->channels / v->groups) * v->places, products = v->batch * count * v->plane_out;
+    WeightPieces all = {.v = v, .width = width, .gradient = gradient, .x = x, .pieces = 1};
+    if (part_threads > 1 && products > 8 * PART_ELEMENTS * (npy_intp)part_threads && v->plane_out > 32) {
+        all.pieces = v->batch < part_threads ? v->batch : part_threads < MOST_PIECES ? part_threads : MOST_PIECES;
+    }
+    char *space = PyMem_RawCalloc((size_t)(all.pieces - 1) * (size_t)count + 1, (size_t)width);
+    if (space == NULL) {
+        return 0;
+    }
+    memset(weight, 0, (size_t)(count * width));
+    for (npy_intp i = 0; i < all.pieces; i++) {
+        all.weights[i] = i == 0 ? weight : space + (i - 1) * count * width;
+    }
+    if (all.pieces > 1) {
+        in_parts_of_products(weight_pieces, &all, all.pieces, 1);
+    }
+    else {
+        weight_pieces(&all, 0, 1);
+    }
+    for (npy_intp i = 1; i < all.pieces; i++) {
+        CHOOSE(add_each, width, weight, all.weights[i], count);
+    }
+    PyMem_RawFree(space);
+    return !all.failed;
 }

@@ -85,3 +85,12 @@ static TARGET void NAME(unpack)(const Windows *w, const void *patches, npy_intp 
 }
 
 #undef EACH_PART
+
+static TARGET void NAME(add_each)(void *target, const void *more, npy_intp n)
+{
+    T *restrict to = target;
+    const T *restrict from = more;
+    for (npy_intp i = 0; i < n; i++) {
+        to[i] += from[i];
+    }
+}

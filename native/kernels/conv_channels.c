@@ -122,23 +122,41 @@ int by_channel_input_gradient(const Conv *v, int width, const void *gradient, co
     return 1;
 }
 
-int by_channel_weight_gradient(const Conv *v, int width, const void *gradient, const void *x, void *weight)
+typedef struct {
+    const Conv *v;
+    int width;
+    const void *gradient, *x;
+    void *weight;
+    int failed; /* atomic */
+} WeightRows;
+
+static void weight_rows(void *work, npy_intp begin, npy_intp end)
 {
+    WeightRows *all = work;
+    const Conv *v = all->v;
+    const int width = all->width;
     Row1 r;
     if (!start_row(v, width, &r)) {
-        return 0;
+        __atomic_store_n(&all->failed, 1, __ATOMIC_RELAXED);
+        return;
     }
     const npy_intp each = v->outputs / v->groups;
-    for (npy_intp number = 0; number < v->outputs; number++) {
+    for (npy_intp number = begin; number < end; number++) {
         memset(r.sums, 0, (size_t)v->places * sizeof(double));
         for (npy_intp n = 0; n < v->batch; n++) {
             const npy_intp plane = n * v->channels + number / each;
-            lay(&r, width, v->w.in, by_one, padding_of(v, &r), (char *)x + plane * v->plane_in * width, r.plane, 1);
-            lay(&r, width, v->w.out, v->w.stride, 0, (char *)gradient + (n * v->outputs + number) * v->plane_out * width, r.out, 1);
+            lay(&r, width, v->w.in, by_one, padding_of(v, &r), (char *)all->x + plane * v->plane_in * width, r.plane, 1);
+            lay(&r, width, v->w.out, v->w.stride, 0, (char *)all->gradient + (n * v->outputs + number) * v->plane_out * width, r.out, 1);
             CHOOSE(correlate, width, r.out, r.plane, r.at, v->places, r.sums, r.windows);
         }
-        CHOOSE(finish, width, r.sums, (char *)weight + number * v->places * width, v->places);
+        CHOOSE(finish, width, r.sums, (char *)all->weight + number * v->places * width, v->places);
     }
     PyMem_RawFree(r.at);
-    return 1;
+}
+
+int by_channel_weight_gradient(const Conv *v, int width, const void *gradient, const void *x, void *weight)
+{
+    WeightRows all = {v, width, gradient, x, weight, 0};
+    in_parts(weight_rows, &all, v->outputs, grain_of(v->batch * v->plane_out * v->places / 4));
+    return !all.failed;
 }

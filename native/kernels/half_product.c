@@ -125,6 +125,23 @@ static void rows_by_vectors(Row widen, int bfloat, const char *matrix, npy_intp 
     }
 }
 
+typedef struct {
+    Row widen;
+    int bfloat, vectors;
+    const char *matrix;
+    npy_intp apart, n;
+    const float *const *vector;
+    float *out;
+    npy_intp to_row, to_vector;
+} HalfRows;
+
+static void half_part(void *work, npy_intp begin, npy_intp end)
+{
+    const HalfRows *all = work;
+    rows_by_vectors(all->widen, all->bfloat, all->matrix + begin * all->apart, all->apart, end - begin, all->n, all->vector, all->vectors,
+                    all->out + begin * all->to_row, all->to_row, all->to_vector);
+}
+
 PyObject *half_product(const Product *p, PyObject *added)
 {
     Row widen;
@@ -158,8 +175,9 @@ PyObject *half_product(const Product *p, PyObject *added)
         for (int v = 0; v < vectors; v++) {
             widen((char *)vector[v], 4, right ? a + v * p->a[0] : b + v * p->b[1], right ? p->a[1] : p->b[0], k);
         }
-        rows_by_vectors(widen, PyArray_DESCR(p->left) == S.descr_bfloat16, right ? b : a, right ? p->b[1] : p->a[0], right ? p->n : p->m, k, vector,
-                        vectors, result, right ? 1 : p->n, right ? p->n : 1);
+        HalfRows all = {widen, PyArray_DESCR(p->left) == S.descr_bfloat16, vectors, right ? b : a, right ? p->b[1] : p->a[0], k, vector, result,
+                        right ? 1 : p->n, right ? p->n : 1};
+        in_parts(half_part, &all, right ? p->n : p->m, grain_of(k * (vectors + 1) / 2));
         if (added != Py_None) {
             for (npy_intp j = 0; j < p->n; j++) {
                 float one;

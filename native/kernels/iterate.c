@@ -79,6 +79,27 @@ static void run(const Loop *loop, int operands, char **start, const Dim *dims, i
     }
 }
 
+typedef struct {
+    const Loop *loop;
+    int operands, count;
+    char *const *start;
+    const Dim *dims;
+} Iteration;
+
+/* Of the dimension in which the result steps farthest. */
+static void run_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Iteration *all = work;
+    Dim dims[MAX_DIMS];
+    char *start[MOST_OPERANDS + 1];
+    memcpy(dims, all->dims, sizeof(Dim) * (size_t)all->count);
+    dims[0].size = end - begin;
+    for (int k = 0; k <= all->operands; k++) {
+        start[k] = all->start[k] + begin * dims[0].step[k];
+    }
+    run(all->loop, all->operands, start, dims, all->count);
+}
+
 void iterate(const Loop *loop, int operands, PyArrayObject *const *operand, PyArrayObject *out)
 {
     Dim dims[MAX_DIMS];
@@ -93,7 +114,13 @@ void iterate(const Loop *loop, int operands, PyArrayObject *const *operand, PyAr
     start[operands] = PyArray_BYTES(out);
     int count = dims_of(operands, operand, out, dims);
     PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    run(loop, operands, start, dims, count);
+    if (count == 0) {
+        run(loop, operands, start, dims, count);
+    }
+    else {
+        Iteration all = {loop, operands, count, start, dims};
+        in_parts(run_part, &all, dims[0].size, grain_of(n / dims[0].size));
+    }
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }

@@ -3,7 +3,7 @@
  * A ufunc's table of loops is part of numpy's public interface (PyUFuncObject). The loops are numpy's vectorised ones, so that results are
  * numpy's to the last bit. Floating-point flags are not looked at: as in PyTorch, nothing warns of a division by zero.
  */
-#include "native.h"
+#include "../runtime/plan.h"
 
 int find_loops(PyObject *ufunc, int to_bool, Loop *loops)
 {
@@ -33,11 +33,30 @@ int find_loops(PyObject *ufunc, int to_bool, Loop *loops)
     return 1;
 }
 
-static inline void run_loop(const Loop *loop, char **args, npy_intp count, const npy_intp *steps)
+typedef struct {
+    const Loop *loop;
+    char **args;
+    const npy_intp *steps;
+    int operands; /* and the result */
+} LoopRun;
+
+static void run_part(void *work, npy_intp begin, npy_intp end)
+{
+    const LoopRun *run = work;
+    char *args[3];
+    npy_intp count = end - begin;
+    for (int k = 0; k < run->operands; k++) {
+        args[k] = run->args[k] + begin * run->steps[k];
+    }
+    run->loop->call(args, &count, run->steps, run->loop->data);
+}
+
+static inline void run_loop(const Loop *loop, int operands, char **args, npy_intp count, const npy_intp *steps)
 {
     if (count >= RELEASE_GIL) {
+        LoopRun run = {loop, args, steps, operands};
         Py_BEGIN_ALLOW_THREADS
-        loop->call(args, &count, steps, loop->data);
+        in_parts(run_part, &run, count, PART_ELEMENTS);
         Py_END_ALLOW_THREADS
     }
     else {
@@ -63,7 +82,7 @@ PyObject *loop_unary(const Loop *loops, int to_bool, PyArrayObject *x)
     }
     char *args[2] = {PyArray_BYTES(x), PyArray_BYTES((PyArrayObject *)out)};
     npy_intp steps[2] = {width, to_bool ? 1 : width};
-    run_loop(&loops[width == 8], args, count, steps);
+    run_loop(&loops[width == 8], 2, args, count, steps);
     return out;
 }
 
@@ -106,7 +125,7 @@ int loop_inplace(const Loop *loops, PyArrayObject *target, PyArrayObject *other,
     if (other == NULL && number == NULL) {
         char *args[2] = {data, data};
         npy_intp steps[2] = {width, width};
-        run_loop(loop, args, count, steps);
+        run_loop(loop, 2, args, count, steps);
         return 1;
     }
     char *args[3] = {data, NULL, data};
@@ -129,7 +148,7 @@ int loop_inplace(const Loop *loops, PyArrayObject *target, PyArrayObject *other,
         args[1] = PyArray_BYTES(other);
         steps[1] = same ? width : 0;
     }
-    run_loop(loop, args, count, steps);
+    run_loop(loop, 3, args, count, steps);
     return 1;
 }
 
@@ -159,7 +178,7 @@ PyObject *loop_number(const Loop *loops, int to_bool, PyArrayObject *x, PyObject
         steps[0] = 0;
         steps[1] = width;
     }
-    run_loop(&loops[width == 8], args, count, steps);
+    run_loop(&loops[width == 8], 3, args, count, steps);
     return out;
 }
 
@@ -192,6 +211,11 @@ static PyObject *broadcast(const Loop *loop, int to_bool, int width, PyArrayObje
     if (out == NULL) {
         return NULL;
     }
+    if (PyArray_SIZE((PyArrayObject *)out) >= RELEASE_GIL) {
+        PyArrayObject *const operand[2] = {left, right};
+        iterate(loop, 2, operand, (PyArrayObject *)out);
+        return out;
+    }
     /* Leading dimensions whose elements follow each other in all operands become one with the last. */
     int inner = ndim - 1;
     npy_intp count = dims[inner];
@@ -207,7 +231,7 @@ static PyObject *broadcast(const Loop *loop, int to_bool, int width, PyArrayObje
     char *l = PyArray_BYTES(left), *r = PyArray_BYTES(right), *result = PyArray_BYTES((PyArrayObject *)out);
     for (npy_intp row = 0; row < outer; row++) {
         char *args[3] = {l, r, result};
-        run_loop(loop, args, count, steps);
+        loop->call(args, &count, steps, loop->data);
         result += count * item;
         for (int d = inner - 1; d >= 0; d--) {
             l += step_l[d];
@@ -248,6 +272,6 @@ PyObject *loop_binary(const Loop *loops, int to_bool, PyArrayObject *left, PyArr
     }
     char *args[3] = {PyArray_BYTES(left), PyArray_BYTES(right), PyArray_BYTES((PyArrayObject *)out)};
     npy_intp steps[3] = {width, scalar ? 0 : width, to_bool ? 1 : width};
-    run_loop(loop, args, count, steps);
+    run_loop(loop, 3, args, count, steps);
     return out;
 }

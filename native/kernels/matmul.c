@@ -186,6 +186,21 @@ static PyObject *small_integers(Product *p)
 
 #define FEW_ROWS 16 /* for which a BLAS spends its time on packing the right matrix */
 
+typedef struct {
+    const Product *p;
+    int width;
+    npy_intp a_row, b_row;
+    char *result;
+} FewRows;
+
+static void few_rows_part(void *work, npy_intp begin, npy_intp end)
+{
+    const FewRows *all = work;
+    const Product *p = all->p;
+    CHOOSE(few_by_rows, all->width, PyArray_BYTES(p->left), all->a_row, PyArray_BYTES(p->right) + begin * all->b_row * all->width, all->b_row,
+           all->result + begin * all->width, p->n, p->m, p->k, end - begin);
+}
+
 /* Few rows by a transposed matrix, as a linear layer's; NULL without an exception declines. */
 static PyObject *few_rows(Product *p, int width, const void *bias)
 {
@@ -197,7 +212,8 @@ static PyObject *few_rows(Product *p, int width, const void *bias)
     if (out != NULL) {
         void *result = PyArray_DATA((PyArrayObject *)out);
         PyThreadState *thread = p->k * p->n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        CHOOSE(few_by_rows, width, PyArray_BYTES(p->left), a[0], PyArray_BYTES(p->right), b[1], result, p->m, p->k, p->n);
+        FewRows all = {p, width, a[0], b[1], result};
+        in_parts(few_rows_part, &all, p->n, (grain_of(p->k * (p->m + 1) / 2) + 3) / 4 * 4);
         if (bias != NULL) {
             CHOOSE(add_row, width, result, bias, p->m, p->n);
         }

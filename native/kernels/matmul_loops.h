@@ -121,7 +121,8 @@ static inline __attribute__((always_inline)) TARGET void NAME(meet)(const T *con
 }
 
 /* out (m, n) = left (m, k) times the transposed right (n, k), whose rows lie so many elements apart. */
-static TARGET void NAME(few_by_rows)(const void *left, npy_intp a_row, const void *right, npy_intp b_row, void *result, npy_intp m, npy_intp k, npy_intp n)
+static TARGET void NAME(few_by_rows)(const void *left, npy_intp a_row, const void *right, npy_intp b_row, void *result, npy_intp out_row,
+                                     npy_intp m, npy_intp k, npy_intp n)
 {
     T *out = result;
     for (npy_intp j = 0; j < n; j += MET) {
@@ -138,7 +139,7 @@ static TARGET void NAME(few_by_rows)(const void *left, npy_intp a_row, const voi
             NAME(meet)(a, b, k, sums);
             for (int r = 0; r < FEW && i + r < m; r++) {
                 for (int c = 0; c < MET && j + c < n; c++) {
-                    out[(i + r) * n + j + c] = sums[r][c];
+                    out[(i + r) * out_row + j + c] = sums[r][c];
                 }
             }
         }

@@ -14,7 +14,13 @@
     do {                                                                                                                                   \
         (pass).row = LOOP(name##_row, kind);                                                                                               \
         (pass).columns = LOOP(name##_columns, kind);                                                                                       \
+        (pass).merge = (pass).row;                                                                                                         \
         (pass).size = (bytes);                                                                                                             \
+    } while (0)
+#define SET_SUM(pass, name, kind)                                                                                                          \
+    do {                                                                                                                                   \
+        SET_PASS(pass, name, kind, sizeof(double));                                                                                        \
+        (pass).merge = merge_of_sums();                                                                                                    \
     } while (0)
 
 static void mean_of(const void *state, const void *context, void *output, void *second, npy_intp count, double n, double by)
@@ -87,8 +93,8 @@ static PyObject *variance_kernel(PyObject *const *args, int root, int pair)
     if (kind < 0 || !plan.n) {
         return NULL;
     }
-    SET_PASS(with.first, plain, kind, sizeof(double));
-    SET_PASS(with.second, deviation, kind, sizeof(double));
+    SET_SUM(with.first, plain, kind);
+    SET_SUM(with.second, deviation, kind);
     with.between = mean_of;
     with.finish = root ? LOOP(deviation, kind) : LOOP(variance, kind);
     return run((PyArrayObject *)args[0], &plan, &with, correction, pair);
@@ -124,7 +130,7 @@ static PyObject *logsumexp_kernel(PyObject *const *args)
         return NULL;
     }
     largest_pass(&with.first, kind);
-    SET_PASS(with.second, exponential, kind, sizeof(double));
+    SET_SUM(with.second, exponential, kind);
     with.between = LOOP(shift_by, kind);
     with.finish = LOOP(log_of_sum, kind);
     return run((PyArrayObject *)args[0], &plan, &with, 0, 0);
@@ -139,7 +145,7 @@ static PyObject *nansum_kernel(PyObject *const *args)
     if (kind < 0) {
         return NULL;
     }
-    SET_PASS(with.first, number, kind, sizeof(double));
+    SET_SUM(with.first, number, kind);
     with.finish = LOOP(narrowed, kind);
     return run((PyArrayObject *)args[0], &plan, &with, 0, 0);
 }
@@ -162,11 +168,11 @@ static PyObject *vector_norm_kernel(PyObject *const *args)
         return NULL;
     }
     if (order == 2) {
-        SET_PASS(with.first, square, kind, sizeof(double));
+        SET_SUM(with.first, square, kind);
         with.finish = LOOP(root, kind);
     }
     else if (order == 1) {
-        SET_PASS(with.first, magnitude, kind, sizeof(double));
+        SET_SUM(with.first, magnitude, kind);
         with.finish = LOOP(narrowed, kind);
     }
     else if (order == 0) {

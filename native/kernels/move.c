@@ -458,6 +458,39 @@ void move(int ndim, const npy_intp *dims, char *to, const npy_intp *to_strides, 
     }
 }
 
+typedef struct {
+    int ndim, at; /* the dimension whose parts are moved */
+    const npy_intp *dims, *to_strides, *from_strides;
+    char *to;
+    const char *from;
+    Row row;
+} Moving;
+
+static void move_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Moving *all = work;
+    npy_intp dims[2 * MAX_DIMS];
+    memcpy(dims, all->dims, sizeof(npy_intp) * (size_t)all->ndim);
+    dims[all->at] = end - begin;
+    move(all->ndim, dims, all->to + begin * all->to_strides[all->at], all->to_strides, all->from + begin * all->from_strides[all->at],
+         all->from_strides, all->row);
+}
+
+/* The dimension in which the target steps farthest, if it has enough places for all threads, else the longest. */
+static int widest_step(int ndim, const npy_intp *dims, const npy_intp *to_strides)
+{
+    int far = 0, longest = 0;
+    for (int d = 0; d < ndim; d++) {
+        if (dims[d] > 1 && (dims[far] == 1 || magnitude(to_strides[d]) > magnitude(to_strides[far]))) {
+            far = d;
+        }
+        longest = dims[d] > dims[longest] ? d : longest;
+    }
+    return dims[far] >= 4 * part_threads ? far : longest;
+}
+
+#define MOVED_ELEMENTS 131072 /* that are worth two threads */
+
 void move_freely(int ndim, const npy_intp *dims, char *to, const npy_intp *to_strides, const char *from, const npy_intp *from_strides, Row row)
 {
     npy_intp n = PyArray_MultiplyList(dims, ndim);
@@ -465,7 +498,13 @@ void move_freely(int ndim, const npy_intp *dims, char *to, const npy_intp *to_st
         return;
     }
     PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    move(ndim, dims, to, to_strides, from, from_strides, row);
+    if (part_threads < 2 || n < MOVED_ELEMENTS || ndim == 0) {
+        move(ndim, dims, to, to_strides, from, from_strides, row);
+    }
+    else {
+        Moving all = {ndim, widest_step(ndim, dims, to_strides), dims, to_strides, from_strides, to, from, row};
+        in_parts(move_part, &all, dims[all.at], grain_of(n / dims[all.at]));
+    }
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }
@@ -510,11 +549,25 @@ int may_overlap(PyArrayObject *a, PyArrayObject *b)
     return low_a < high_b && low_b < high_a;
 }
 
+typedef struct {
+    char *to;
+    const char *from;
+    npy_intp to_item, from_item;
+    Row row;
+} RowMoving;
+
+static void move_row_part(void *work, npy_intp begin, npy_intp end)
+{
+    const RowMoving *all = work;
+    all->row(all->to + begin * all->to_item, all->to_item, all->from + begin * all->from_item, all->from_item, end - begin);
+}
+
 void move_row(PyArrayObject *target, PyArrayObject *source, Row row)
 {
     npy_intp n = PyArray_SIZE(target);
     PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    row(PyArray_BYTES(target), PyArray_ITEMSIZE(target), PyArray_BYTES(source), PyArray_ITEMSIZE(source), n);
+    RowMoving all = {PyArray_BYTES(target), PyArray_BYTES(source), PyArray_ITEMSIZE(target), PyArray_ITEMSIZE(source), row};
+    in_parts(move_row_part, &all, n, PART_ELEMENTS);
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }

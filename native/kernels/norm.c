@@ -50,6 +50,29 @@ static PyObject *new_statistics(PyArrayObject *x, int dims)
     return new_array(ndim, shape, PyArray_DESCR(x));
 }
 
+typedef struct {
+    int width, centred;
+    const char *x;
+    const void *weight, *bias;
+    char *y, *mean, *rstd; /* statistics may be NULL */
+    npy_intp n;
+    double eps;
+} Rows;
+
+static void norm_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Rows *all = work;
+    const int width = all->width;
+    const npy_intp skipped = begin * all->n * width;
+    void *mean = all->mean == NULL ? NULL : all->mean + begin * width, *rstd = all->rstd == NULL ? NULL : all->rstd + begin * width;
+    if (all->centred) {
+        CHOOSE(layer_norm_rows, width, all->x + skipped, all->weight, all->bias, all->y + skipped, mean, rstd, end - begin, all->n, all->eps);
+    }
+    else {
+        CHOOSE(rms_norm_rows, width, all->x + skipped, all->weight, all->y + skipped, rstd, end - begin, all->n, all->eps);
+    }
+}
+
 /* input, normalized_shape, weight, bias, eps, and whether the statistics are wanted too. Without `centred` the mean is not subtracted (RMS norm). */
 static PyObject *forward(PyObject *const *args, int statistics, int centred, double eps)
 {
@@ -77,12 +100,8 @@ static PyObject *forward(PyObject *const *args, int statistics, int centred, dou
         void *means = statistics && centred ? PyArray_DATA((PyArrayObject *)mean) : NULL;
         void *rstds = statistics ? PyArray_DATA((PyArrayObject *)rstd) : NULL;
         PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        if (centred) {
-            CHOOSE(layer_norm_rows, width, data, weight, bias, result, means, rstds, rows, n, eps);
-        }
-        else {
-            CHOOSE(rms_norm_rows, width, data, weight, result, rstds, rows, n, eps);
-        }
+        Rows over = {width, centred, data, weight, bias, result, means, rstds, n, eps};
+        in_parts(norm_part, &over, rows, grain_of(2 * n));
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
@@ -127,6 +146,29 @@ static PyObject *fused_rms_norm_kernel(PyObject *const *args)
     return rms_norm_kernel(args, 1);
 }
 
+#define MOST_PIECES 16 /* of rows, whose sums are their own: see Note [Long sums in pieces] in reduce_walk.c */
+
+typedef struct {
+    int width, to_scale, to_shift;
+    const char *grad, *x, *mean, *rstd;
+    const void *weight;
+    char *to_input; /* or NULL */
+    npy_intp rows, n, piece;
+    char *scratch; /* of all pieces */
+    npy_intp step;
+} BackRows;
+
+static void norm_back_pieces(void *work, npy_intp begin, npy_intp end)
+{
+    const BackRows *all = work;
+    const int width = all->width;
+    for (npy_intp i = begin; i < end; i++) {
+        const npy_intp first = i * all->piece, rows = all->rows - first < all->piece ? all->rows - first : all->piece, skipped = first * all->n * width;
+        CHOOSE(layer_norm_backward_rows, width, all->grad + skipped, all->x + skipped, all->mean + first * width, all->rstd + first * width, all->weight,
+               all->to_input == NULL ? NULL : all->to_input + skipped, all->to_scale, all->to_shift, rows, all->n, all->scratch + i * all->step);
+    }
+}
+
 /* grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask. */
 static PyObject *layer_norm_backward_kernel(PyObject *const *args)
 {
@@ -150,7 +192,10 @@ static PyObject *layer_norm_backward_kernel(PyObject *const *args)
         return NULL;
     }
     PyObject *all = PyTuple_New(3);
-    void *scratch = PyMem_RawMalloc((size_t)n * 2 * (sizeof(double) + (size_t)width));
+    npy_intp piece = (rows + MOST_PIECES - 1) / MOST_PIECES;
+    piece = piece * n < 4 * PART_ELEMENTS ? 4 * PART_ELEMENTS / n + 1 : piece;
+    const npy_intp pieces = (rows + piece - 1) / piece, step = 2 * n * ((npy_intp)sizeof(double) + width);
+    char *scratch = PyMem_RawMalloc((size_t)(pieces * step));
     void *data[3] = {NULL, NULL, NULL};
     if (all == NULL || scratch == NULL) {
         goto failed;
@@ -168,8 +213,13 @@ static PyObject *layer_norm_backward_kernel(PyObject *const *args)
         PyTuple_SET_ITEM(all, i, one);
     }
     PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    CHOOSE(layer_norm_backward_rows, width, PyArray_DATA(grad), PyArray_DATA(x), mean, rstd, weight, data[0], data[1], data[2], rows, n,
-           scratch);
+    BackRows back = {width, wanted[1], wanted[2], PyArray_DATA(grad), PyArray_DATA(x), mean, rstd, weight, data[0], rows, n, piece, scratch, step};
+    in_parts(norm_back_pieces, &back, pieces, 1);
+    for (int i = 1; i < 3; i++) {
+        if (wanted[i]) {
+            CHOOSE(finish_totals, width, (const double *)scratch + (i - 1) * n, pieces, step / (npy_intp)sizeof(double), data[i], n);
+        }
+    }
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }

@@ -98,12 +98,12 @@ static inline TARGET void NAME(backward_row)(const T *grad, const T *x, T mean, 
 
 /* `scratch` holds 2 n elements of T and 2 n doubles: partial sums of a block of rows, and those of all blocks. */
 static TARGET void NAME(layer_norm_backward_rows)(const void *gradient, const void *input, const void *means, const void *rstds,
-                                                  const void *scale, void *to_input, void *to_scale, void *to_shift, npy_intp rows,
-                                                  npy_intp n, void *scratch)
+                                                  const void *scale, void *to_input, int to_scale, int to_shift, npy_intp rows, npy_intp n,
+                                                  void *scratch)
 {
     const T *grad = gradient, *x = input, *mean = means, *rstd = rstds;
     double *scale_total = scratch, *shift_total = scale_total + n;
-    T *scale_part = to_scale == NULL ? NULL : (T *)(shift_total + n), *shift_part = to_shift == NULL ? NULL : (T *)(shift_total + n) + n;
+    T *scale_part = to_scale ? (T *)(shift_total + n) : NULL, *shift_part = to_shift ? (T *)(shift_total + n) + n : NULL;
     for (npy_intp i = 0; i < n; i++) {
         scale_total[i] = shift_total[i] = 0;
     }
@@ -128,12 +128,17 @@ static TARGET void NAME(layer_norm_backward_rows)(const void *gradient, const vo
             shift_total[i] += shift_part[i];
         }
     }
+}
+
+/* The sums of several pieces, `step` apart, in their order. */
+static TARGET void NAME(finish_totals)(const double *totals, npy_intp pieces, npy_intp step, void *result, npy_intp n)
+{
+    T *to = result;
     for (npy_intp i = 0; i < n; i++) {
-        if (to_scale != NULL) {
-            ((T *)to_scale)[i] = (T)scale_total[i];
+        double sum = totals[i];
+        for (npy_intp k = 1; k < pieces; k++) {
+            sum += totals[k * step + i];
         }
-        if (to_shift != NULL) {
-            ((T *)to_shift)[i] = (T)shift_total[i];
-        }
+        to[i] = (T)sum;
     }
 }

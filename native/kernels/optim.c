@@ -53,17 +53,45 @@ static int read_numbers(PyObject *const *args, int count, double *values)
     return 1;
 }
 
+/* The elements of a parameter; what an optimizer lacks is NULL. */
+typedef struct {
+    int is_adam, width, nesterov;
+    char *param, *mean, *square; /* SGD's buffer is the mean */
+    const char *grad;
+    const double *v;
+} Elements;
+
+static void step_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Elements *all = work;
+    const int width = all->width;
+    const npy_intp skipped = begin * width, n = end - begin;
+    const double *v = all->v;
+    char *mean = all->mean == NULL ? NULL : all->mean + skipped;
+    if (all->is_adam) {
+        CHOOSE(adam_each, width, all->param + skipped, all->grad + skipped, mean, all->square + skipped, n, v[0], v[1], v[2], v[3], v[4], v[5], v[6]);
+    }
+    else {
+        CHOOSE(sgd_each, width, all->param + skipped, all->grad + skipped, mean, n, v[0], v[1], v[2], v[3], all->nesterov);
+    }
+}
+
+static void step_all(const Elements *all, npy_intp n)
+{
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    in_parts(step_part, (void *)all, n, PART_ELEMENTS / 2);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+}
+
 static void adam_arrays(PyObject *const *args, int width, const double *v)
 {
     npy_intp n = PyArray_SIZE((PyArrayObject *)args[0]);
     void *p = PyArray_DATA((PyArrayObject *)args[0]), *m = PyArray_DATA((PyArrayObject *)args[2]);
     void *s = PyArray_DATA((PyArrayObject *)args[3]);
     const void *g = PyArray_DATA((PyArrayObject *)args[1]);
-    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    CHOOSE(adam_each, width, p, g, m, s, n, v[0], v[1], v[2], v[3], v[4], v[5], v[6]);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
+    step_all(&(Elements){1, width, 0, p, m, s, g, v}, n);
 }
 
 /* param, grad, mean, square, beta1, beta2, eps, step_size, root, shrink, decay. */
@@ -83,11 +111,7 @@ static void sgd_arrays(PyObject *const *args, int buffered, int width, const dou
     npy_intp n = PyArray_SIZE((PyArrayObject *)args[0]);
     void *p = PyArray_DATA((PyArrayObject *)args[0]), *b = buffered ? PyArray_DATA((PyArrayObject *)args[2]) : NULL;
     const void *g = PyArray_DATA((PyArrayObject *)args[1]);
-    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    CHOOSE(sgd_each, width, p, g, b, n, v[0], v[1], v[2], v[3], nesterov);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
+    step_all(&(Elements){0, width, nesterov, p, b, NULL, g, v}, n);
 }
 
 /* param, grad, buffer or None, lr, momentum, fresh, decay, nesterov. */

@@ -170,33 +170,48 @@ void order_take(npy_intp item, const void *x, const npy_int64 *places, npy_intp 
 
 #define ON_STACK 4096 /* bytes */
 
-/* Orders every row of a contiguous array; `values` may be NULL. 0 when there is no memory. */
-static int order_rows(int kind, PyArrayObject *x, npy_intp n, int descending, PyObject *values, npy_int64 *places)
+typedef struct {
+    int kind, descending;
+    npy_intp n, item;
+    const char *x;
+    char *values; /* or NULL */
+    npy_int64 *places;
+    int failed; /* memory was missing; atomic */
+} Ordering;
+
+static void order_part(void *work, npy_intp begin, npy_intp end)
 {
+    Ordering *all = work;
+    const npy_intp n = all->n, row = n * all->item;
     long double small[ON_STACK / sizeof(long double)];
-    const size_t bytes = order_space(kind, n);
+    const size_t bytes = order_space(all->kind, n);
     void *space = bytes <= ON_STACK ? (void *)small : PyMem_RawMalloc(bytes);
     if (space == NULL) {
-        return 0;
+        __atomic_store_n(&all->failed, 1, __ATOMIC_RELAXED);
+        return;
     }
-    const npy_intp rows = PyArray_SIZE(x) / n, item = PyArray_ITEMSIZE(x);
-    const char *from = PyArray_BYTES(x);
-    char *to = values == NULL ? NULL : PyArray_BYTES((PyArrayObject *)values);
-    PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    for (npy_intp row = 0; row < rows; row++, from += n * item, places += n) {
-        order_row(kind, from, n, n, descending, space, places);
-        if (to != NULL) {
-            order_take(item, from, places, n, to);
-            to += n * item;
+    for (npy_intp r = begin; r < end; r++) {
+        order_row(all->kind, all->x + r * row, n, n, all->descending, space, all->places + r * n);
+        if (all->values != NULL) {
+            order_take(all->item, all->x + r * row, all->places + r * n, n, all->values + r * row);
         }
-    }
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
     }
     if (space != (void *)small) {
         PyMem_RawFree(space);
     }
-    return 1;
+}
+
+/* Orders every row of a contiguous array; `values` may be NULL. 0 when there is no memory. */
+static int order_rows(int kind, PyArrayObject *x, npy_intp n, int descending, PyObject *values, npy_int64 *places)
+{
+    const npy_intp rows = PyArray_SIZE(x) / n;
+    Ordering all = {kind, descending, n, PyArray_ITEMSIZE(x), PyArray_BYTES(x), values == NULL ? NULL : PyArray_BYTES((PyArrayObject *)values), places, 0};
+    PyThreadState *thread = rows * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    in_parts(order_part, &all, rows, grain_of(8 * n));
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return !all.failed;
 }
 
 /* An array with a dimension and the last one exchanged; takes over the reference. */

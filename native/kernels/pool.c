@@ -154,6 +154,22 @@ static PyObject *new_zeros(PyArrayObject *like)
 
 /* ---------------------------------------------------------------------------------------------------------------------- maxima */
 
+typedef struct {
+    Maxima run;
+    const Windows *w;
+    const char *x;
+    char *best;
+    npy_int64 *index;
+    npy_intp item;
+} MaximaRun;
+
+static void maxima_part(void *work, npy_intp begin, npy_intp end)
+{
+    const MaximaRun *all = work;
+    const npy_intp in = volume(all->w->in), out = volume(all->w->out);
+    all->run(all->x + begin * in * all->item, all->w, all->best + begin * out * all->item, all->index + begin * out, end - begin);
+}
+
 static PyObject *maxima(PyObject *object, int dims, const Windows *w, npy_intp planes, Maxima run)
 {
     PyArrayObject *x = dense(object);
@@ -165,7 +181,8 @@ static PyObject *maxima(PyObject *object, int dims, const Windows *w, npy_intp p
     Py_DECREF(numbers);
     if (best != NULL && index != NULL && (both = PyTuple_New(2)) != NULL) {
         PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        run(PyArray_DATA(x), w, PyArray_DATA((PyArrayObject *)best), PyArray_DATA((PyArrayObject *)index), planes);
+        MaximaRun all = {run, w, PyArray_BYTES(x), PyArray_BYTES((PyArrayObject *)best), PyArray_DATA((PyArrayObject *)index), PyArray_ITEMSIZE(x)};
+        in_parts(maxima_part, &all, planes, grain_of(volume(w->in)));
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
@@ -280,6 +297,20 @@ static PyObject *adaptive_max_pool3d_backward_kernel(PyObject *const *args)
 
 /* ----------------------------------------------------------------------------------------------------------------------- means */
 
+typedef struct {
+    const Windows *w;
+    char *x, *y; /* the planes, and the means: one of them is written */
+    int width, cells, padded, back;
+    double by;
+} MeansRun;
+
+static void means_part(void *work, npy_intp begin, npy_intp end)
+{
+    const MeansRun *all = work;
+    char *x = all->x + begin * volume(all->w->in) * all->width, *y = all->y + begin * volume(all->w->out) * all->width;
+    (all->width == 8 ? means_double : means_float)(x, all->w, all->cells, all->padded, all->by, y, end - begin, all->back);
+}
+
 static PyObject *means(PyObject *object, int dims, const Windows *w, npy_intp planes, int cells, int padded, double by)
 {
     int width = float_width((PyArrayObject *)object);
@@ -287,7 +318,8 @@ static PyObject *means(PyObject *object, int dims, const Windows *w, npy_intp pl
     PyObject *out = x == NULL ? NULL : new_windows(x, dims, w, PyArray_DESCR(x));
     if (out != NULL) {
         PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        (width == 8 ? means_double : means_float)(PyArray_DATA(x), w, cells, padded, by, PyArray_DATA((PyArrayObject *)out), planes, 0);
+        MeansRun all = {w, PyArray_BYTES(x), PyArray_BYTES((PyArrayObject *)out), width, cells, padded, 0, by};
+        in_parts(means_part, &all, planes, grain_of(volume(w->in)));
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
@@ -309,7 +341,8 @@ static PyObject *spread_means(PyObject *grad_object, PyObject *x_object, int dim
     PyObject *result = grad == NULL ? NULL : new_zeros((PyArrayObject *)x_object);
     if (result != NULL) {
         PyThreadState *thread = PyArray_SIZE(grad) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        (width == 8 ? means_double : means_float)(PyArray_DATA((PyArrayObject *)result), w, cells, padded, by, PyArray_DATA(grad), planes, 1);
+        MeansRun all = {w, PyArray_BYTES((PyArrayObject *)result), PyArray_BYTES(grad), width, cells, padded, 1, by};
+        in_parts(means_part, &all, planes, grain_of(volume(w->in)));
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }

@@ -6,151 +6,6 @@
 #define LOOPS "reduce_loops.h"
 #include "integer_variants.h"
 
-/* ------------------------------------------------------------------------------------------------------------ the walk */
-
-static inline void start_states(const Pass *pass, char *states, npy_intp count)
-{
-    if (pass->size == 8) {
-        for (npy_intp i = 0; i < count; i++) {
-            memcpy(states + i * 8, pass->start.bytes, 8);
-        }
-        return;
-    }
-    for (npy_intp i = 0; i < count; i++) {
-        memcpy(states + i * pass->size, pass->start.bytes, (size_t)pass->size);
-    }
-}
-
-typedef struct {
-    const Reduction *plan;
-    Axis along;  /* the innermost reduced axis */
-    int outer;   /* the other ones */
-} Walk;
-
-#define WIDENED 4096 /* elements of half types that become float32 at a time */
-
-static void pass_row(const Pass *pass, Row widen, const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
-{
-    float space[WIDENED];
-    if (widen == NULL) {
-        pass->row(x, n, stride, state, context);
-        return;
-    }
-    for (; n > 0; n -= WIDENED, x += WIDENED * stride) {
-        widen((char *)space, 4, x, stride, n < WIDENED ? n : WIDENED);
-        pass->row((const char *)space, n < WIDENED ? n : WIDENED, 4, state, context);
-    }
-}
-
-static void pass_columns(const Pass *pass, Row widen, const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
-{
-    float space[WIDENED];
-    if (widen == NULL) {
-        pass->columns(x, n, stride, inner, state, context);
-        return;
-    }
-    for (npy_intp rows = WIDENED / inner; n > 0; n -= rows) {
-        rows = rows < n ? rows : n;
-        for (npy_intp r = 0; r < rows; r++, x += stride) {
-            widen((char *)(space + r * inner), 4, x, 2, inner);
-        }
-        pass->columns((const char *)space, rows, inner * 4, inner, state, context);
-    }
-}
-
-static void walk_pass(const Walk *walk, const Pass *pass, Row widen, const char *x, npy_intp inner, char *states, const void *context)
-{
-    npy_intp at[MAX_DIMS], times = 1;
-    start_states(pass, states, inner);
-    clear_places(at, walk->outer);
-    for (int d = 0; d < walk->outer; d++) {
-        times *= walk->plan->reduced[d].size;
-    }
-    for (; times > 0; times--) {
-        if (inner == 1) {
-            pass_row(pass, widen, x, walk->along.size, walk->along.stride, states, context);
-        }
-        else {
-            pass_columns(pass, widen, x, walk->along.size, walk->along.stride, inner, states, context);
-        }
-        if (times > 1) {
-            x = next_place(walk->plan->reduced, walk->outer, at, x);
-        }
-    }
-}
-
-/* One row for each result: many of them are finished together, since rows may be short. */
-static void reduce_rows(const Reduction *plan, const Reducer *with, Axis along, const char *x, char *out, char *second, char *states, double by)
-{
-    npy_intp at[MAX_DIMS];
-    clear_places(at, plan->kept_count);
-    for (npy_intp done = 0; done < plan->count;) {
-        npy_intp rows = plan->count - done < COLUMNS ? plan->count - done : COLUMNS;
-        start_states(&with->first, states, rows);
-        if (with->first.rows != NULL && with->widen == NULL && plan->kept_count == 1 && plan->n) {
-            with->first.rows(x, rows, plan->kept[0].stride, along.size, along.stride, states);
-            x += rows * plan->kept[0].stride;
-            done += rows;
-        }
-        else {
-            for (npy_intp r = 0; r < rows; r++) {
-                if (plan->n) {
-                    pass_row(&with->first, with->widen, x, along.size, along.stride, states + r * with->first.size, NULL);
-                }
-                if (++done < plan->count) {
-                    x = next_place(plan->kept, plan->kept_count, at, x);
-                }
-            }
-        }
-        with->finish(states, NULL, out, second, rows, (double)plan->n, by);
-        out += rows * with->out_item;
-        second += second == NULL ? 0 : rows * with->second_item;
-    }
-}
-
-void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by)
-{
-    double states[COLUMNS], context[COLUMNS]; /* a state has at most eight bytes */
-    Walk walk = {plan, {1, 0}, plan->reduced_count ? plan->reduced_count - 1 : 0};
-    if (plan->reduced_count) {
-        walk.along = plan->reduced[walk.outer];
-    }
-    int kept = plan->kept_count;
-    npy_intp columns = 1;
-    /* Neighbours in memory that are kept are taken together, unless the reduced ones are neighbours or there are too few. */
-    if (kept && plan->kept[kept - 1].stride == with->item && walk.along.stride != with->item && plan->kept[kept - 1].size >= 4) {
-        columns = plan->kept[--kept].size;
-    }
-    npy_intp at[MAX_DIMS], done = 0;
-    clear_places(at, kept);
-    if (columns == 1 && walk.outer == 0 && with->between == NULL) {
-        reduce_rows(plan, with, walk.along, x, out, second, (char *)states, by);
-        return;
-    }
-    while (done < plan->count) {
-        for (npy_intp start = 0; start < columns; start += COLUMNS) {
-            npy_intp inner = columns - start < COLUMNS ? columns - start : COLUMNS;
-            if (plan->n == 0) {
-                start_states(&with->first, (char *)states, inner);
-            }
-            else {
-                walk_pass(&walk, &with->first, with->widen, x + start * with->item, inner, (char *)states, NULL);
-            }
-            if (with->between != NULL) {
-                with->between(states, NULL, context, NULL, inner, (double)plan->n, by);
-                walk_pass(&walk, &with->second, with->widen, x + start * with->item, inner, (char *)states, context);
-            }
-            with->finish(states, context, out, second, inner, (double)plan->n, by);
-            out += inner * with->out_item;
-            second += second == NULL ? 0 : inner * with->second_item;
-        }
-        done += columns;
-        if (done < plan->count) {
-            x = next_place(plan->kept, kept, at, x);
-        }
-    }
-}
-
 /* ----------------------------------------------------------------------------------------------------------- operators */
 
 #define ROW_TABLE(name) static const RowLoop name##_each[KINDS][3] = ALL_KINDS(name##_row)
@@ -206,8 +61,14 @@ static void start_extreme(Pass *pass, int kind, int smallest)
     }
 }
 
+RowLoop merge_of_sums(void)
+{
+    return sum_each[KIND_DOUBLE][S.vectors];
+}
+
 void largest_pass(Pass *pass, int kind)
 {
+    pass->merge = largest_each[kind][S.vectors];
     pass->row = largest_each[kind][S.vectors];
     pass->columns = largest_columns[kind][S.vectors];
     pass->size = kind_size(kind);
@@ -216,6 +77,7 @@ void largest_pass(Pass *pass, int kind)
 
 void count_pass(Pass *pass, int kind)
 {
+    pass->merge = sum_each[KIND_INT64][S.vectors];
     pass->row = count_each[kind][S.vectors];
     pass->columns = count_columns[kind][S.vectors];
     pass->size = sizeof(npy_int64);
@@ -228,6 +90,7 @@ static int choose_reducer(int operator, int kind, Reducer *with)
     const int v = S.vectors, floats = is_float_kind(kind);
     const npy_intp item = kind_size(kind);
     int state = kind, type = kind;
+    static const RowLoop (*const pass_of[])[3] = {sum_each, product_each, largest_each, smallest_each, any_each, all_each};
     Pass *pass = &with->first;
     memset(with, 0, sizeof(Reducer));
     switch (operator) {
@@ -269,6 +132,7 @@ static int choose_reducer(int operator, int kind, Reducer *with)
         state = type = KIND_INT64;
     }
     pass->size = kind_size(state);
+    pass->merge = operator == COUNT ? sum_each[state][v] : pass_of[operator][state][v];
     with->finish = operator == SUM ? finish_sum_table[kind][v] : finish_same_table[type][v];
     with->item = item;
     with->out_item = kind_size(type);
@@ -455,6 +319,25 @@ static void find_places(const Reduction *plan, int kind, int smallest, const cha
     }
 }
 
+typedef struct {
+    const Reduction *plan;
+    int kind, smallest;
+    const char *x;
+    npy_int64 *places;
+    char *values;
+} Finding;
+
+static void find_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Finding *all = work;
+    Reduction plan = *all->plan;
+    const npy_intp each = plan.count / plan.kept[0].size;
+    plan.kept[0].size = end - begin;
+    plan.count = each * (end - begin);
+    find_places(&plan, all->kind, all->smallest, all->x + begin * plan.kept[0].stride, all->places + begin * each,
+                all->values == NULL ? NULL : all->values + begin * each * kind_size(all->kind));
+}
+
 /* The places (and values, for `pair`) along dimension `at` of x; along none when it has none. */
 static PyObject *extreme_places(PyArrayObject *x, int kind, int mask, int keepdim, int smallest, int pair)
 {
@@ -472,7 +355,15 @@ static PyObject *extreme_places(PyArrayObject *x, int kind, int mask, int keepdi
     npy_int64 *found = PyArray_DATA((PyArrayObject *)places);
     char *kept = pair ? PyArray_DATA((PyArrayObject *)values) : NULL;
     PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    find_places(&plan, kind, smallest, PyArray_DATA(x), found, kept);
+    Finding all = {&plan, kind, smallest, PyArray_DATA(x), found, kept};
+    const npy_intp each = plan.kept_count && plan.count ? PyArray_SIZE(x) / plan.kept[0].size : 0;
+    if (each) {
+        npy_intp grain = grain_of(each);
+        in_parts(find_part, &all, plan.kept[0].size, plan.kept_count == 1 ? (grain + 63) / 64 * 64 : grain);
+    }
+    else {
+        find_places(&plan, kind, smallest, all.x, found, kept);
+    }
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }

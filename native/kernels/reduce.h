@@ -17,6 +17,7 @@ typedef struct {
     RowLoop row;
     RowsLoop rows; /* NULL: one by one */
     ColumnLoop columns;
+    RowLoop merge; /* makes one state of several that lie side by side; NULL where it cannot be done */
     npy_intp size; /* of a state */
     union {
         double real;
@@ -38,6 +39,9 @@ typedef struct {
 } Reducer;
 
 INTERNAL void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by);
+
+/* `merge` of states that are sums in float64. */
+INTERNAL RowLoop merge_of_sums(void);
 
 /* The largest element, and how many are not zero (in int64). */
 INTERNAL void largest_pass(Pass *pass, int kind);

@@ -236,6 +236,25 @@ static npy_intp whole_ratio(const Line *axis)
 RESIZE(resize_float, restore_float, float)
 RESIZE(resize_double, restore_double, double)
 
+typedef struct {
+    const Line *axis;
+    int width, backward;
+    char *from, *to;
+    npy_intp in, out, inner; /* elements of a line, before and after; those beside each other */
+} Lines;
+
+static void resize_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Lines *all = work;
+    void *from = all->from + begin * all->in * all->inner * all->width, *to = all->to + begin * all->out * all->inner * all->width;
+    if (all->width == 4) {
+        (all->backward ? restore_float : resize_float)(all->axis, from, to, end - begin, all->inner);
+    }
+    else {
+        (all->backward ? restore_double : resize_double)(all->axis, from, to, end - begin, all->inner);
+    }
+}
+
 /* One dimension after the other, the first one first. `dims` are those of x, and become those of the result. */
 static PyObject *along_axes(PyArrayObject *x, npy_intp *dims, const Line *axis, int axes, int backward)
 {
@@ -253,12 +272,8 @@ static PyObject *along_axes(PyArrayObject *x, npy_intp *dims, const Line *axis, 
             if (backward) {
                 memset(target, 0, (size_t)PyArray_NBYTES(to));
             }
-            if (width == 4) {
-                (backward ? restore_float : resize_float)(&axis[a], source, target, outer, inner);
-            }
-            else {
-                (backward ? restore_double : resize_double)(&axis[a], source, target, outer, inner);
-            }
+            Lines all = {&axis[a], width, backward, source, target, PyArray_DIM(from, d), dims[d], inner};
+            in_parts(resize_part, &all, outer, grain_of(2 * dims[d] * inner));
             if (thread != NULL) {
                 PyEval_RestoreThread(thread);
             }

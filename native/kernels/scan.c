@@ -46,6 +46,20 @@ SCAN(product_int64, npy_uint64, npy_uint64, 1, *=)
 
 typedef void (*Scan)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner);
 
+typedef struct {
+    Scan run;
+    const char *x;
+    char *y;
+    npy_intp n, inner, item;
+} Scanning;
+
+static void scan_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Scanning *all = work;
+    const npy_intp skipped = begin * all->n * all->inner * all->item;
+    all->run(all->x + skipped, all->y + skipped, end - begin, all->n, all->inner);
+}
+
 /* self, dim: of float32, float64 and int64. */
 static PyObject *scanned(PyObject *const *args, Scan of_float, Scan of_double, Scan of_int64)
 {
@@ -69,7 +83,8 @@ static PyObject *scanned(PyObject *const *args, Scan of_float, Scan of_double, S
         const void *from = PyArray_DATA(source);
         void *to = PyArray_DATA((PyArrayObject *)out);
         PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        scan(from, to, outer, n, inner);
+        Scanning all = {scan, from, to, n, inner, PyArray_ITEMSIZE(x)};
+        in_parts(scan_part, &all, outer, grain_of(2 * n * inner));
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
@@ -120,6 +135,21 @@ EXTREMES(smallest_int64, npy_int64, <=)
 
 typedef void (*Extremes)(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner);
 
+typedef struct {
+    Extremes run;
+    const char *x;
+    char *values;
+    npy_int64 *places;
+    npy_intp n, inner, item;
+} ExtremesRun;
+
+static void extremes_part(void *work, npy_intp begin, npy_intp end)
+{
+    const ExtremesRun *all = work;
+    const npy_intp skipped = begin * all->n * all->inner;
+    all->run(all->x + skipped * all->item, all->values + skipped * all->item, all->places + skipped, end - begin, all->n, all->inner);
+}
+
 /* self, dim: (values, places). */
 static PyObject *extremes(PyObject *const *args, Extremes of_float, Extremes of_double, Extremes of_int64)
 {
@@ -142,7 +172,8 @@ static PyObject *extremes(PyObject *const *args, Extremes of_float, Extremes of_
         void *to = PyArray_DATA((PyArrayObject *)values);
         npy_int64 *place = PyArray_DATA((PyArrayObject *)places);
         PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        run(from, to, place, outer, n, inner);
+        ExtremesRun all = {run, from, to, place, n, inner, PyArray_ITEMSIZE(x)};
+        in_parts(extremes_part, &all, outer, grain_of(2 * n * inner));
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }

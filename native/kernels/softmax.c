@@ -25,6 +25,66 @@ static int sizes_around(PyObject *object, PyObject *dim, Sizes *sizes)
     return at >= 0;
 }
 
+typedef struct {
+    enum { FORWARD, BACKWARD } direction;
+    int logarithm, width;
+    Sizes of;
+    const void *x, *y; /* what forward takes; the gradient and what forward gave */
+    void *result;
+    int by_columns;
+} Softmax;
+
+/* Of the places before the dimension, or of those behind it. */
+static void softmax_part(void *work, npy_intp from, npy_intp to)
+{
+    const Softmax *all = work;
+    const npy_intp begin = all->by_columns ? 0 : from, end = all->by_columns ? all->of.outer : to;
+    const npy_intp first = all->by_columns ? from : 0, last = all->by_columns ? to : all->of.inner, n = all->of.n, inner = all->of.inner, outer = end - begin, skipped = begin * n * inner * all->width;
+    const int width = all->width;
+    const void *x = (const char *)all->x + skipped, *y = all->y == NULL ? NULL : (const char *)all->y + skipped;
+    void *result = (char *)all->result + skipped;
+    if (all->direction == FORWARD && inner > 1 && all->logarithm) {
+        CHOOSE(log_softmax_columns, width, x, result, outer, n, inner, first, last);
+    }
+    else if (all->direction == FORWARD && inner > 1) {
+        CHOOSE(softmax_columns, width, x, result, outer, n, inner, first, last);
+    }
+    else if (all->direction == FORWARD && all->logarithm) {
+        CHOOSE(log_softmax_rows, width, x, result, outer, n);
+    }
+    else if (all->direction == FORWARD) {
+        CHOOSE(softmax_rows, width, x, result, outer, n);
+    }
+    else if (inner > 1 && all->logarithm) {
+        CHOOSE(log_softmax_backward_columns, width, x, y, result, outer, n, inner, first, last);
+    }
+    else if (inner > 1) {
+        CHOOSE(softmax_backward_columns, width, x, y, result, outer, n, inner, first, last);
+    }
+    else if (all->logarithm) {
+        CHOOSE(log_softmax_backward_rows, width, x, y, result, outer, n);
+    }
+    else {
+        CHOOSE(softmax_backward_rows, width, x, y, result, outer, n);
+    }
+}
+
+static void run_softmax(Softmax *all)
+{
+    const npy_intp each = all->of.n * all->of.inner;
+    PyThreadState *thread = all->of.outer * each >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    all->by_columns = all->of.outer < part_threads && all->of.inner > 1;
+    if (all->by_columns) {
+        in_parts(softmax_part, all, all->of.inner, (grain_of(2 * all->of.outer * all->of.n) + 63) / 64 * 64);
+    }
+    else {
+        in_parts(softmax_part, all, all->of.outer, grain_of(2 * each));
+    }
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+}
+
 static PyObject *forward(PyObject *const *args, int logarithm)
 {
     Sizes of;
@@ -45,22 +105,7 @@ static PyObject *forward(PyObject *const *args, int logarithm)
     int width = float_width(source);
     const void *x = PyArray_DATA(source);
     void *result = PyArray_DATA((PyArrayObject *)out);
-    PyThreadState *thread = count >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    if (of.inner > 1 && logarithm) {
-        CHOOSE(log_softmax_columns, width, x, result, of.outer, of.n, of.inner);
-    }
-    else if (of.inner > 1) {
-        CHOOSE(softmax_columns, width, x, result, of.outer, of.n, of.inner);
-    }
-    else if (logarithm) {
-        CHOOSE(log_softmax_rows, width, x, result, of.outer, of.n);
-    }
-    else {
-        CHOOSE(softmax_rows, width, x, result, of.outer, of.n);
-    }
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
+    run_softmax(&(Softmax){FORWARD, logarithm, width, of, x, NULL, result, 0});
     Py_DECREF(source);
     return out;
 }
@@ -98,22 +143,7 @@ static PyObject *backward(PyObject *const *args, int logarithm)
     int width = float_width(first);
     const void *grad = PyArray_DATA(first), *y = PyArray_DATA(second);
     void *result = PyArray_DATA((PyArrayObject *)out);
-    PyThreadState *thread = count >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    if (of.inner > 1 && logarithm) {
-        CHOOSE(log_softmax_backward_columns, width, grad, y, result, of.outer, of.n, of.inner);
-    }
-    else if (of.inner > 1) {
-        CHOOSE(softmax_backward_columns, width, grad, y, result, of.outer, of.n, of.inner);
-    }
-    else if (logarithm) {
-        CHOOSE(log_softmax_backward_rows, width, grad, y, result, of.outer, of.n);
-    }
-    else {
-        CHOOSE(softmax_backward_rows, width, grad, y, result, of.outer, of.n);
-    }
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
+    run_softmax(&(Softmax){BACKWARD, logarithm, width, of, grad, y, result, 0});
     Py_DECREF(first);
     Py_DECREF(second);
     return out;

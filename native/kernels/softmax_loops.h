@@ -70,13 +70,13 @@ static TARGET void NAME(log_softmax_backward_rows)(const void *gradient, const v
 }
 
 /* Over the middle dimension of (outer, n, inner), some columns at a time. */
-static inline __attribute__((always_inline)) TARGET void NAME(softmax_middle)(const T *x, T *out, npy_intp outer, npy_intp n, npy_intp inner,
-                                                                              int logarithm)
+static inline __attribute__((always_inline)) TARGET void NAME(softmax_middle)(const T *x, T *out, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first, npy_intp last,
+                                                                                       int logarithm)
 {
     T best[CHUNK], total[CHUNK];
     for (npy_intp o = 0; o < outer; o++, x += n * inner, out += n * inner) {
-        for (npy_intp start = 0; start < inner; start += CHUNK) {
-            npy_intp part = inner - start < CHUNK ? inner - start : CHUNK;
+        for (npy_intp start = first; start < last; start += CHUNK) {
+            npy_intp part = last - start < CHUNK ? last - start : CHUNK;
             for (npy_intp i = 0; i < part; i++) {
                 best[i] = x[start + i];
                 total[i] = 0;
@@ -111,23 +111,24 @@ static inline __attribute__((always_inline)) TARGET void NAME(softmax_middle)(co
     }
 }
 
-static TARGET void NAME(softmax_columns)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner)
+static TARGET void NAME(softmax_columns)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first, npy_intp last)
 {
-    NAME(softmax_middle)(input, output, outer, n, inner, 0);
+    NAME(softmax_middle)(input, output, outer, n, inner, first, last, 0);
 }
 
-static TARGET void NAME(log_softmax_columns)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner)
+static TARGET void NAME(log_softmax_columns)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first, npy_intp last)
 {
-    NAME(softmax_middle)(input, output, outer, n, inner, 1);
+    NAME(softmax_middle)(input, output, outer, n, inner, first, last, 1);
 }
 
 static inline __attribute__((always_inline)) TARGET void NAME(softmax_backward_middle)(const T *grad, const T *y, T *out, npy_intp outer,
-                                                                                       npy_intp n, npy_intp inner, int logarithm)
+                                                                                       npy_intp n, npy_intp inner, npy_intp first, npy_intp last,
+                                                                                       int logarithm)
 {
     T total[CHUNK];
     for (npy_intp o = 0; o < outer; o++, grad += n * inner, y += n * inner, out += n * inner) {
-        for (npy_intp start = 0; start < inner; start += CHUNK) {
-            npy_intp part = inner - start < CHUNK ? inner - start : CHUNK;
+        for (npy_intp start = first; start < last; start += CHUNK) {
+            npy_intp part = last - start < CHUNK ? last - start : CHUNK;
             for (npy_intp i = 0; i < part; i++) {
                 total[i] = 0;
             }
@@ -149,15 +150,15 @@ static inline __attribute__((always_inline)) TARGET void NAME(softmax_backward_m
 }
 
 static TARGET void NAME(softmax_backward_columns)(const void *gradient, const void *result, void *output, npy_intp outer, npy_intp n,
-                                                  npy_intp inner)
+                                                  npy_intp inner, npy_intp first, npy_intp last)
 {
-    NAME(softmax_backward_middle)(gradient, result, output, outer, n, inner, 0);
+    NAME(softmax_backward_middle)(gradient, result, output, outer, n, inner, first, last, 0);
 }
 
 static TARGET void NAME(log_softmax_backward_columns)(const void *gradient, const void *result, void *output, npy_intp outer, npy_intp n,
-                                                      npy_intp inner)
+                                                      npy_intp inner, npy_intp first, npy_intp last)
 {
-    NAME(softmax_backward_middle)(gradient, result, output, outer, n, inner, 1);
+    NAME(softmax_backward_middle)(gradient, result, output, outer, n, inner, first, last, 1);
 }
 
 #undef CHUNK

@@ -277,22 +277,16 @@ static PyObject *finish(Chain *chain)
     return lines;
 }
 
-/* run_chain(entries, limit): the lines of the report, or None when it is no such chain or has `limit` elements or more. */
-PyObject *run_chain(PyObject *module, PyObject *const *args, Py_ssize_t count)
+/* The lines of the report, or None when it is no such chain. */
+PyObject *run_chain(PyObject *module, PyObject *entries)
 {
     (void)module;
-    Py_ssize_t limit;
-    if (count != 2 || !as_index(args[1], &limit)) {
-        PyErr_SetString(PyExc_TypeError, "run_chain(entries, limit)");
-        return NULL;
-    }
-    PyObject *entries = args[0];
     if (!P.ready || !PyList_CheckExact(entries) || PyList_GET_SIZE(entries) == 0 || PyList_GET_SIZE(entries) > LONGEST) {
         Py_RETURN_NONE;
     }
     Chain chain;
     chain.count = chain.width = chain.inputs = chain.outputs = chain.numbers = chain.temporaries = chain.step_count = 0;
-    if (!read_links(&chain, entries) || elements(&chain) >= limit || !find_needed(&chain) || !write_steps(&chain)) {
+    if (!read_links(&chain, entries) || !find_needed(&chain) || !write_steps(&chain)) {
         PyErr_Clear();
         Py_RETURN_NONE;
     }

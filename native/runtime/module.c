@@ -1,5 +1,6 @@
 /* The module `mindtorch_v2._native`: its types, its kernels by name, and `connect`, which tells it the package's classes. */
 #define NATIVE_IMPORTS_NUMPY
+#include "../kernels/blas.h"
 #include "making.h"
 #include "pipeline.h"
 #include "stream.h"
@@ -161,7 +162,22 @@ static PyObject *use_vectors(PyObject *module, PyObject *limit)
     return PyLong_FromLong(S.vectors);
 }
 
+/* Lets loops take so many threads, and the BLAS too if asked; returns the number that loops take. */
+static PyObject *use_threads(PyObject *module, PyObject *args)
+{
+    (void)module;
+    int count, with_blas;
+    if (!PyArg_ParseTuple(args, "ip", &count, &with_blas)) {
+        return NULL;
+    }
+    if (with_blas) {
+        use_blas_threads(count);
+    }
+    return PyLong_FromLong(use_part_threads(count));
+}
+
 static PyMethodDef functions[] = {
+    {"use_threads", use_threads, METH_VARARGS, "use_threads(count, with_blas): let loops, and the BLAS, take so many threads; returns how many loops take."},
     {"use_vectors", use_vectors, METH_O, "Use vectors of at most a level (0 plain, 1 AVX2, 2 AVX-512); returns the level in use."},
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
     {"connect_road", (PyCFunction)(void (*)(void))connect_road, METH_VARARGS | METH_KEYWORDS, "Tell the extension what makes plans."},
@@ -171,7 +187,7 @@ static PyMethodDef functions[] = {
     {"forget_plans", forget_plans, METH_NOARGS, "Forget what rules have said: they may say something else now."},
     {"loops", loops, METH_NOARGS, "The loops of the block interpreter by number: name, kinds of operands (T array or number, S number), to bool."},
     {"connect_pipeline", (PyCFunction)(void (*)(void))connect_pipeline, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of pipeline mode."},
-    {"run_chain", (PyCFunction)(void (*)(void))run_chain, METH_FASTCALL, "Run entries that are one chain; None when they are not."},
+    {"run_chain", run_chain, METH_O, "Run entries that are one chain; None when they are not."},
     {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
     {"empty", (PyCFunction)(void (*)(void))empty_array, METH_FASTCALL, "empty(shape, dtype): an uninitialised array; a large one in kept memory."},
     {"connect_making", (PyCFunction)(void (*)(void))connect_making, METH_VARARGS | METH_KEYWORDS, "Tell the extension the dtypes."},

@@ -20,8 +20,10 @@
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
 
+#include "parts.h"
+
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 12
+#define INTERFACE 13
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16

@@ -39,7 +39,7 @@ INTERNAL PyObject *make_entry(PyObject *recorder, PyObject *op, PyObject *args, 
 INTERNAL PyObject *append_entry(PyObject *recorder, PyObject *entry);
 
 INTERNAL PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs);
-INTERNAL PyObject *run_chain(PyObject *module, PyObject *const *args, Py_ssize_t count);
+INTERNAL PyObject *run_chain(PyObject *module, PyObject *entries);
 
 /* Slots of the classes of `_pending` and `_dispatch/pipeline/values`. */
 typedef struct {

@@ -41,12 +41,13 @@ typedef struct {
     Row store; /* NULL where the loop writes the result itself */
 } Chunks;
 
-static void run_chunks(const Chunks *c, npy_intp n)
+static void run_chunks(void *work, npy_intp begin, npy_intp end)
 {
+    const Chunks *c = work;
     float space[BLOCK_SOURCES + 1][CHUNK];
     const void *source[BLOCK_SOURCES];
-    for (npy_intp first = 0; first < n; first += CHUNK) {
-        npy_intp count = n - first < CHUNK ? n - first : CHUNK, steps[BLOCK_SOURCES + 1];
+    for (npy_intp first = begin; first < end; first += CHUNK) {
+        npy_intp count = end - first < CHUNK ? end - first : CHUNK, steps[BLOCK_SOURCES + 1];
         for (int k = 0; k < c->flat.count; k++) {
             const char *from = c->from[k] == NULL ? NULL : c->from[k] + first * c->item[k];
             source[k] = from == NULL ? (const void *)&c->flat.number[k] : from;
@@ -126,7 +127,7 @@ static int compute_chunks(const Path *path, const Plan *plan, const Bound *bound
         return 0;
     }
     PyThreadState *thread = PyEval_SaveThread();
-    run_chunks(&c, PyArray_SIZE(target));
+    in_parts(run_chunks, &c, PyArray_SIZE(target), PART_ELEMENTS / 2);
     PyEval_RestoreThread(thread);
     return 1;
 }

@@ -19,10 +19,11 @@ import numpy as np
 
 from .. import _memory, _state
 from .._above import above
+from .._threads import get_num_threads
 from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 12  # as native.h has it
+_INTERFACE = 13  # as native.h has it
 
 
 def _load() -> Any:
@@ -56,6 +57,7 @@ extension = _load()
 """The module `_native`, or None."""
 if extension is not None:
     _memory.allocate = extension.empty
+    extension.use_threads(get_num_threads(), False)
 
 
 def connect(**classes: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import _dtype
 from ..._determinism import SETTINGS, want
-from ..._dispatch.native import unbound
+from ..._dispatch.native import extension, unbound
 from ..._threads import get_num_threads as _used_threads, set_count
 from ..._warnings import always, set_always, warn_once
 
@@ -107,18 +107,20 @@ def get_default_dtype() -> _dtype.dtype:
 
 @unbound
 def get_num_threads() -> int:
-    """The number of threads of matrix products: as set, else that of the environment or of the machine."""
+    """The number of threads of loops and matrix products: as set, else that of the environment or of the machine."""
     return _used_threads()
 
 
 @unbound
 def set_num_threads(count: int) -> None:
-    """Use at most `count` threads in matrix products, where threadpoolctl can reach numpy's BLAS. RuntimeError below 1."""
+    """Use at most `count` threads in loops and matrix products; those of scipy, and all without the extension, where threadpoolctl is installed. RuntimeError below 1."""
     if not isinstance(count, int):
         raise RuntimeError(f"set_num_threads expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     set_count(int(count))
+    if extension is not None:
+        extension.use_threads(int(count), True)
     try:
         import threadpoolctl
     except ImportError:

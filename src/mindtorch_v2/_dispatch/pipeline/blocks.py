@@ -10,7 +10,6 @@ import numpy as np
 from numpy import ndarray
 
 from .. import native
-from . import threads
 
 BLOCK_BYTES = 1 << 16
 """Of numpy's block buffers: several stay in the second-level cache, and a call of numpy has some work to do."""
@@ -110,7 +109,7 @@ def run_in_c(chain: Chain) -> None:
         temporaries,
         tuple(immediates),
     )
-    threads.run(program, prod(chain.shape))
+    program.run()
 
 
 def run_in_numpy(chain: Chain) -> None:

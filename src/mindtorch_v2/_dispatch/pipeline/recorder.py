@@ -34,7 +34,7 @@ from ..._tensor import Tensor, wrap
 from .. import native
 from ..backends import backend_of
 from ..operator import Block, Operator
-from . import report, schedule, threads
+from . import report, schedule
 from .sole import is_sole
 from .values import HOMES, Entry, Failure, Given, Part, Value, Window, caller, covers, describe, memory_of, pending
 
@@ -322,7 +322,7 @@ class Recorder:
         if native.extension is None or not entries or not self.pipes[-1].fuse:
             return False
         self.entries = []
-        lines = native.extension.run_chain(entries, threads.limit())
+        lines = native.extension.run_chain(entries)
         if lines is None:
             self.entries[:0] = entries
             return False

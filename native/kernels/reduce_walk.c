@@ -1,0 +1,225 @@
+/* What runs the loops of a reduction over an array: over rows, over columns side by side, over long rows in pieces, and on several threads. */
+#include "reduce.h"
+
+static inline void start_states(const Pass *pass, char *states, npy_intp count)
+{
+    if (pass->size == 8) {
+        for (npy_intp i = 0; i < count; i++) {
+            memcpy(states + i * 8, pass->start.bytes, 8);
+        }
+        return;
+    }
+    for (npy_intp i = 0; i < count; i++) {
+        memcpy(states + i * pass->size, pass->start.bytes, (size_t)pass->size);
+    }
+}
+
+typedef struct {
+    const Reduction *plan;
+    Axis along;  /* the innermost reduced axis */
+    int outer;   /* the other ones */
+} Walk;
+
+#define WIDENED 4096 /* elements of half types that become float32 at a time */
+
+static void pass_row(const Pass *pass, Row widen, const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
+{
+    float space[WIDENED];
+    if (widen == NULL) {
+        pass->row(x, n, stride, state, context);
+        return;
+    }
+    for (; n > 0; n -= WIDENED, x += WIDENED * stride) {
+        widen((char *)space, 4, x, stride, n < WIDENED ? n : WIDENED);
+        pass->row((const char *)space, n < WIDENED ? n : WIDENED, 4, state, context);
+    }
+}
+
+static void pass_columns(const Pass *pass, Row widen, const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    float space[WIDENED];
+    if (widen == NULL) {
+        pass->columns(x, n, stride, inner, state, context);
+        return;
+    }
+    for (npy_intp rows = WIDENED / inner; n > 0; n -= rows) {
+        rows = rows < n ? rows : n;
+        for (npy_intp r = 0; r < rows; r++, x += stride) {
+            widen((char *)(space + r * inner), 4, x, 2, inner);
+        }
+        pass->columns((const char *)space, rows, inner * 4, inner, state, context);
+    }
+}
+
+/* Note [Long sums in pieces]. One long row is taken in pieces that its length alone decides, whatever the number of threads, and the pieces' states
+ * become one in their order. */
+#define PIECE 131072
+#define MOST_PIECES 512
+
+typedef struct {
+    const Pass *pass;
+    Row widen;
+    const char *x;
+    npy_intp n, stride, piece;
+    char *states;
+    const void *context;
+} Pieces;
+
+static void pass_pieces(void *work, npy_intp begin, npy_intp end)
+{
+    const Pieces *all = work;
+    for (npy_intp i = begin; i < end; i++) {
+        npy_intp first = i * all->piece, n = all->n - first < all->piece ? all->n - first : all->piece;
+        pass_row(all->pass, all->widen, all->x + first * all->stride, n, all->stride, all->states + i * all->pass->size, all->context);
+    }
+}
+
+static void pass_long_row(const Pass *pass, Row widen, const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
+{
+    double states[MOST_PIECES];
+    npy_intp piece = (n + MOST_PIECES - 1) / MOST_PIECES;
+    piece = piece < PIECE ? PIECE : (piece + WIDENED - 1) / WIDENED * WIDENED;
+    const npy_intp count = (n + piece - 1) / piece;
+    Pieces all = {pass, widen, x, n, stride, piece, (char *)states, context};
+    start_states(pass, (char *)states, count);
+    in_parts(pass_pieces, &all, count, 1);
+    pass->merge((const char *)states, count, pass->size, state, context);
+}
+
+static void walk_pass(const Walk *walk, const Pass *pass, Row widen, const char *x, npy_intp inner, char *states, const void *context)
+{
+    npy_intp at[MAX_DIMS], times = 1;
+    start_states(pass, states, inner);
+    clear_places(at, walk->outer);
+    for (int d = 0; d < walk->outer; d++) {
+        times *= walk->plan->reduced[d].size;
+    }
+    for (; times > 0; times--) {
+        if (inner == 1 && pass->merge != NULL && walk->along.size > PIECE) {
+            pass_long_row(pass, widen, x, walk->along.size, walk->along.stride, states, context);
+        }
+        else if (inner == 1) {
+            pass_row(pass, widen, x, walk->along.size, walk->along.stride, states, context);
+        }
+        else {
+            pass_columns(pass, widen, x, walk->along.size, walk->along.stride, inner, states, context);
+        }
+        if (times > 1) {
+            x = next_place(walk->plan->reduced, walk->outer, at, x);
+        }
+    }
+}
+
+/* One row for each result: many of them are finished together, since rows may be short. */
+static void reduce_rows(const Reduction *plan, const Reducer *with, Axis along, const char *x, char *out, char *second, char *states, double by)
+{
+    npy_intp at[MAX_DIMS];
+    clear_places(at, plan->kept_count);
+    for (npy_intp done = 0; done < plan->count;) {
+        npy_intp rows = plan->count - done < COLUMNS ? plan->count - done : COLUMNS;
+        start_states(&with->first, states, rows);
+        if (with->first.rows != NULL && with->widen == NULL && along.size <= PIECE && plan->kept_count == 1 && plan->n) {
+            with->first.rows(x, rows, plan->kept[0].stride, along.size, along.stride, states);
+            x += rows * plan->kept[0].stride;
+            done += rows;
+        }
+        else {
+            for (npy_intp r = 0; r < rows; r++) {
+                if (with->first.merge != NULL && along.size > PIECE) {
+                    pass_long_row(&with->first, with->widen, x, along.size, along.stride, states + r * with->first.size, NULL);
+                }
+                else if (plan->n) {
+                    pass_row(&with->first, with->widen, x, along.size, along.stride, states + r * with->first.size, NULL);
+                }
+                if (++done < plan->count) {
+                    x = next_place(plan->kept, plan->kept_count, at, x);
+                }
+            }
+        }
+        with->finish(states, NULL, out, second, rows, (double)plan->n, by);
+        out += rows * with->out_item;
+        second += second == NULL ? 0 : rows * with->second_item;
+    }
+}
+
+static void reduce_kept(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by)
+{
+    double states[COLUMNS], context[COLUMNS]; /* a state has at most eight bytes */
+    Walk walk = {plan, {1, 0}, plan->reduced_count ? plan->reduced_count - 1 : 0};
+    if (plan->reduced_count) {
+        walk.along = plan->reduced[walk.outer];
+    }
+    int kept = plan->kept_count;
+    npy_intp columns = 1;
+    /* Neighbours in memory that are kept are taken together, unless the reduced ones are neighbours or there are too few. */
+    if (kept && plan->kept[kept - 1].stride == with->item && walk.along.stride != with->item && plan->kept[kept - 1].size >= 4) {
+        columns = plan->kept[--kept].size;
+    }
+    npy_intp at[MAX_DIMS], done = 0;
+    clear_places(at, kept);
+    if (columns == 1 && walk.outer == 0 && with->between == NULL) {
+        reduce_rows(plan, with, walk.along, x, out, second, (char *)states, by);
+        return;
+    }
+    while (done < plan->count) {
+        for (npy_intp start = 0; start < columns; start += COLUMNS) {
+            npy_intp inner = columns - start < COLUMNS ? columns - start : COLUMNS;
+            if (plan->n == 0) {
+                start_states(&with->first, (char *)states, inner);
+            }
+            else {
+                walk_pass(&walk, &with->first, with->widen, x + start * with->item, inner, (char *)states, NULL);
+            }
+            if (with->between != NULL) {
+                with->between(states, NULL, context, NULL, inner, (double)plan->n, by);
+                walk_pass(&walk, &with->second, with->widen, x + start * with->item, inner, (char *)states, context);
+            }
+            with->finish(states, context, out, second, inner, (double)plan->n, by);
+            out += inner * with->out_item;
+            second += second == NULL ? 0 : inner * with->second_item;
+        }
+        done += columns;
+        if (done < plan->count) {
+            x = next_place(plan->kept, kept, at, x);
+        }
+    }
+}
+
+typedef struct {
+    const Reduction *plan;
+    const Reducer *with;
+    const char *x;
+    char *out, *second;
+    double by;
+} Reducing;
+
+/* The results from a place on along the first axis that is kept. */
+static void reduce_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Reducing *all = work;
+    Reduction plan = *all->plan;
+    const npy_intp each = plan.count / plan.kept[0].size;
+    plan.kept[0].size = end - begin;
+    plan.count = each * (end - begin);
+    reduce_kept(&plan, all->with, all->x + begin * plan.kept[0].stride, all->out + begin * each * all->with->out_item,
+                all->second == NULL ? NULL : all->second + begin * each * all->with->second_item, all->by);
+}
+
+void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by)
+{
+    npy_intp grain = NPY_MAX_INTP / 2;
+    if (part_threads > 1 && plan->kept_count) {
+        const npy_intp each = plan->count / plan->kept[0].size * plan->n;
+        grain = grain_of(each);
+        if (plan->kept_count == 1) { /* results side by side, whose loop is one of vectors */
+            grain = plan->kept[0].stride == with->item ? (grain + 63) / 64 * 64 : grain;
+        }
+    }
+    if (plan->kept_count && plan->kept[0].size >= 2 * grain) {
+        Reducing all = {plan, with, x, out, second, by};
+        in_parts(reduce_part, &all, plan->kept[0].size, grain);
+    }
+    else {
+        reduce_kept(plan, with, x, out, second, by);
+    }
+}
