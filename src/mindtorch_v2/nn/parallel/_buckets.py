@@ -122,6 +122,12 @@ class Reducer:
             bucket.waiting, bucket.result = len(bucket._params), None
         self._used = reached(outputs) if self._find_unused else {id(param) for param in self._params}
 
+    prepare_for_backward = begin
+
+    def _rebuild_buckets(self) -> bool:
+        """Whether buckets have been made anew, in the order in which gradients came: never."""
+        return False
+
     def _arrived(self, param: Any) -> None:
         if not self._expected:
             return

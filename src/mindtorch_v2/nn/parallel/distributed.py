@@ -66,7 +66,7 @@ class DistributedDataParallel(Module):
         self.find_unused_parameters = find_unused_parameters
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
-        self.require_backward_grad_sync = True
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
         self._join_config: Any = None  # that of a `Join`
         self._divide_by_initial_world_size = True
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
@@ -91,6 +91,22 @@ class DistributedDataParallel(Module):
         if self.reducer.hook is not None:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self.reducer.hook = (hook, state)
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What libraries ask to know how it was made."""
+        return {
+            "world_size": self.process_group.size(),
+            "rank": self.process_group.rank(),
+            "module_name": type(self.module).__name__,
+            "backend_name": self.process_group.name(),
+            "find_unused_parameters": self.find_unused_parameters,
+            "broadcast_buffers": self.broadcast_buffers,
+            "can_set_static_graph": False,
+        }
+
+    def _set_static_graph(self) -> None:
+        """Say that every iteration uses the same parameters. Nothing follows from it here."""
+        self.static_graph = True
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
