@@ -51,6 +51,57 @@ def train(rank, size, hook=None, **options):
     same(model.module, plain)
 
 
+class Decoder(nn.Module):
+    """A tiny language model: embeddings that are the head's too, attention over what came before, norms."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True, norm_first=True)
+        self.table, self.layers = nn.Embedding(24, 16), nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.norm, self.head = nn.LayerNorm(16), nn.Linear(16, 24, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, tokens):
+        mask = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1])
+        return self.head(self.norm(self.layers(self.table(tokens), mask=mask, is_causal=True)))
+
+
+def loss_of(model, tokens):
+    scores = model(tokens[:, :-1])
+    return nn.functional.cross_entropy(scores.reshape(-1, 24), tokens[:, 1:].reshape(-1))
+
+
+def train_decoder(rank, size):
+    """Losses of AdamW with accumulated and clipped gradients, and noise by each rank's own seed, are those of one process on the joined batch."""
+    torch.manual_seed(5)
+    model = DistributedDataParallel(Decoder(), bucket_cap_mb=0.005)
+    torch.manual_seed(5)
+    plain = Decoder()
+    optimizers = [torch.optim.AdamW(one.parameters(), 0.01) for one in (model, plain)]
+    own = [torch.Generator().manual_seed(1000 + other) for other in range(size)]
+    for _ in range(6):
+        parts = [[torch.randint(0, 24, (2, 9), generator=one) for one in own] for _ in range(2)]
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        with model.no_sync():
+            first = loss_of(model, parts[0][rank]) / 2
+            first.backward()
+        second = loss_of(model, parts[1][rank]) / 2
+        second.backward()
+        losses = [loss_of(plain, torch.cat(part)) / 2 for part in parts]
+        sum(losses).backward()
+        got = (first + second).detach()
+        dist.all_reduce(got, dist.ReduceOp.AVG)
+        torch.testing.assert_close(got, sum(losses).detach(), rtol=1e-5, atol=1e-5)
+        for one in (model, plain):
+            nn.utils.clip_grad_norm_(one.parameters(), 0.5)
+        for optimizer in optimizers:
+            optimizer.step()
+    for one, other in zip(model.module.parameters(), plain.parameters()):
+        if one.dim() > 1:  # attention's bias of keys has no gradient but rounding, of which AdamW makes steps
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
 def main():
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -58,6 +109,7 @@ def main():
     train(rank, size, bucket_cap_mb=1e-4)
     train(rank, size, find_unused_parameters=True)
     train(rank, size, hook=lambda state, bucket: dist.all_reduce(bucket.buffer() / size, async_op=True).get_future())
+    train_decoder(rank, size)
     model = DistributedDataParallel(Net())
     model(torch.ones(1, 6)).sum().backward()
     try:
