@@ -172,6 +172,7 @@ def _products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     costs = [name for name in schema.costs if any(re.search(rf"\b{name}\(", formula) for _, _, formula in rows)]
     yield "flops.py.j2", "flops.py", {"formulas": rows, "costs": costs, "source": source}
     yield "vmap.py.j2", "vmap.py", {"rows": _batches(schema), "kinds": _kinds(schema)}
+    yield "sharding.py.j2", "sharding.py", {"rows": _axes(schema), "kinds": _axes_of_kinds(schema)}
     yield from _npu(schema)
     for template, file in (
         ("block_loops.h.j2", "block_loops.h"),
@@ -286,6 +287,32 @@ def _kinds(schema: Schema) -> list[tuple[str, str]]:
             found.append(
                 (op.full_name, f"partial(kinds.{function}, number={number})" if number else f"kinds.{function}")
             )
+    return found
+
+
+def _axes(schema: Schema) -> list[tuple[str, str, str]]:
+    """(full name, parameters, call) of every operator whose rule says how its tensors may be divided among ranks."""
+    found = []
+    for op in schema.ops:
+        if op.meta is not None and op.meta.function in schema.axes:
+            parameters = ", ".join(["call", *(forms.safe(a.name) for a in op.arguments)])
+            given = ", ".join(["call", *map(str, op.meta.args), *(f"{k}={v}" for k, v in op.meta.kwargs)])
+            found.append((op.full_name, parameters, f"{op.meta.function}({given})"))
+    return found
+
+
+def _axes_of_kinds(schema: Schema) -> list[tuple[str, str]]:
+    """(full name, function of `distributed/tensor/kinds.py`) of every other operator whose kind says it."""
+    found = []
+    for op in schema.ops:
+        if op.meta is None or op.meta.function in schema.axes:
+            continue
+        word, _, number = (
+            (op.batch or op.batching if "random" not in op.tags else op.batch or "").rstrip(")").partition("(")
+        )
+        kind = "elements" if "pointwise" in op.tags else "view" if op.is_view else word
+        if kind in schema.axes_of_kinds:
+            found.append((op.full_name, f"partial(kinds.{kind}, number={number})" if number else f"kinds.{kind}"))
     return found
 
 

@@ -555,6 +555,11 @@ class Schema:
     rules: Mapping[str, Any] = field(default_factory=dict)
     """Rules by name, as `codegen.rules` reads them."""
 
+    axes: tuple[str, ...] = ()
+    """Rules that have a function of their own in `distributed/tensor/rules.py`."""
+    axes_of_kinds: tuple[str, ...] = ()
+    """Kinds of operators that have one in `distributed/tensor/kinds.py`."""
+
     package: str = ""
     """The package whose schema this is, where it is not the library's: see `codegen.outside`."""
     product: str = "mindtorch_v2._generated"

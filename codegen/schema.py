@@ -69,6 +69,8 @@ def read(
         runtime.elements,
         tuple(sorted(runtime.npu_arguments)),
         runtime.rule_table,
+        runtime.axes,
+        runtime.axes_of_kinds,
         library=runtime.known_operators(),
     )
     return schema, problems

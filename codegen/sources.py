@@ -31,6 +31,8 @@ NATIVE_HEADERS = ("ieee.h", "vecmath.h", "pointwise_math.h")  # the first one ha
 COSTS = PACKAGE / "_planning/costs"
 BATCHES = PACKAGE / "func/whole"
 KINDS = PACKAGE / "func/kinds"
+AXES = PACKAGE / "distributed/tensor/rules"
+AXES_OF_KINDS = PACKAGE / "distributed/tensor/kinds"
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,21 @@ class Sources:
             for n, p in self._public(KINDS).items()
             if p is not None and p.positional[:3] == ("level", "op", "given")
         }
+
+    @cached_property
+    def axes(self) -> tuple[str, ...]:
+        """The rules of which it is said how their operators' tensors may be divided among ranks."""
+        found = self._public(AXES)
+        return tuple(
+            n for n, p in found.items() if p is not None and p.positional[:1] == ("call",) and n in self.rule_table
+        )
+
+    @cached_property
+    def axes_of_kinds(self) -> tuple[str, ...]:
+        """The kinds of operators of which it is said how their tensors may be divided among ranks."""
+        return tuple(
+            n for n, p in self._public(AXES_OF_KINDS).items() if p is not None and p.positional[:1] == ("call",)
+        )
 
     @cached_property
     def native_functions(self) -> dict[str, NativeFunction]:

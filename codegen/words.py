@@ -154,6 +154,8 @@ TAGS = (
     ),
     Word("one_for_all", "A list of one integer stands for as many as the signature says, as the integer itself does."),
     Word("commutative", "Its reflected Python operator is the operator itself."),
+    Word("linear", "Linear in all of its tensors together: what it makes of terms of sums are terms of a sum."),
+    Word("multilinear", "Linear in each of its tensors, while the others stay as they are."),
     # Where results come from
     Word("view", "The result is a view of the first argument."),
     Word("detach", "A view without history, whose changes in place are still seen by versions."),

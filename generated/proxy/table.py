@@ -526,7 +526,7 @@ ROWS = {
     },
     "distributed._composable.fsdp": {
         "tier": 3,
-        "from": {'torch.distributed.fsdp': 'CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard register_fsdp_forward_method'},
+        "from": {'mindtorch_v2.distributed.fsdp': 'CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard register_fsdp_forward_method'},
     },
     "distributed._composable.replicate": {
         "tier": 3,
@@ -535,11 +535,11 @@ ROWS = {
     },
     "distributed._tensor": {
         "tier": 3,
-        "from": {'torch.distributed.tensor': 'DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor init_device_mesh'},
+        "from": {'mindtorch_v2.distributed.tensor': 'DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor init_device_mesh'},
     },
     "distributed._tensor.api": {
         "tier": 3,
-        "from": {'torch.distributed.tensor': 'DTensor distribute_module distribute_tensor'},
+        "from": {'mindtorch_v2.distributed.tensor': 'DTensor distribute_module distribute_tensor'},
     },
     "distributed._tensor.experimental": {
         "tier": 3,
@@ -556,29 +556,10 @@ ROWS = {
         "classes": "ActivationWrapper CheckpointWrapper OffloadWrapper",
         "functions": "apply_activation_checkpointing checkpoint_wrapper offload_wrapper",
     },
-    "distributed.checkpoint": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "from": {'torch.distributed.checkpoint.default_planner': 'DefaultLoadPlanner DefaultSavePlanner', 'torch.distributed.checkpoint.hf_storage': 'HuggingFaceStorageReader HuggingFaceStorageWriter'},
-        "exceptions": "CheckpointException",
-        "classes": "FileSystemReader FileSystemWriter LoadPlan LoadPlanner Metadata SavePlan SavePlanner StorageReader StorageWriter",
-        "functions": "async_save load load_state_dict save save_state_dict",
-    },
     "distributed.checkpoint._consolidate_hf_safetensors": {
         "tier": 3,
         "because": "mindtorch_v2 runs in one process",
         "functions": "consolidate_safetensors_files consolidate_safetensors_files_on_every_rank",
-    },
-    "distributed.checkpoint.default_planner": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "DefaultLoadPlanner DefaultSavePlanner _EmptyStateDictLoadPlanner",
-    },
-    "distributed.checkpoint.format_utils": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "from": {'torch.distributed.checkpoint.default_planner': '_EmptyStateDictLoadPlanner'},
-        "functions": "dcp_to_torch_save torch_save_to_dcp",
     },
     "distributed.checkpoint.hf_storage": {
         "tier": 3,
@@ -589,31 +570,6 @@ ROWS = {
         "tier": 3,
         "because": "mindtorch_v2 runs in one process",
         "functions": "load_sharded_optimizer_state_dict",
-    },
-    "distributed.checkpoint.state_dict": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "StateDictOptions",
-        "functions": "get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict",
-    },
-    "distributed.checkpoint.state_dict_loader": {
-        "tier": 3,
-        "from": {'torch.distributed.checkpoint': 'load load_state_dict'},
-    },
-    "distributed.checkpoint.state_dict_saver": {
-        "tier": 3,
-        "from": {'torch.distributed.checkpoint': 'async_save save save_state_dict'},
-    },
-    "distributed.checkpoint.stateful": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "Stateful",
-    },
-    "distributed.device_mesh": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "DeviceMesh",
-        "functions": "init_device_mesh",
     },
     "distributed.elastic": {
         "tier": 3,
@@ -629,38 +585,6 @@ ROWS = {
         "identity": "record",
         "exceptions": "ChildFailedError",
         "classes": "ErrorHandler ProcessFailure",
-    },
-    "distributed.fsdp": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "from": {'mindtorch_v2._torch_proxy.stubs.distributed': 'FullyShardedDataParallel'},
-        "enums": {'BackwardPrefetch': 'BACKWARD_PRE BACKWARD_POST', 'OptimStateKeyType': 'PARAM_NAME PARAM_ID', 'ShardingStrategy': 'FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2', 'StateDictType': 'FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT'},
-        "classes": "CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig StateDictConfig StateDictSettings UnshardHandle",
-        "functions": "fully_shard register_fsdp_forward_method",
-    },
-    "distributed.fsdp._fully_shard": {
-        "tier": 3,
-        "from": {'torch.distributed.fsdp': 'CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard'},
-    },
-    "distributed.fsdp.api": {
-        "tier": 3,
-        "from": {'torch.distributed.fsdp': 'BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig LocalStateDictConfig MixedPrecision ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictType'},
-    },
-    "distributed.fsdp.fully_sharded_data_parallel": {
-        "tier": 3,
-        "from": {'torch.distributed.fsdp': 'BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalStateDictConfig MixedPrecision OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictType'},
-    },
-    "distributed.fsdp.sharded_grad_scaler": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "ShardedGradScaler",
-    },
-    "distributed.fsdp.wrap": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "contexts": "enable_wrap",
-        "classes": "CustomPolicy ModuleWrapPolicy",
-        "functions": "_or_policy always_wrap_policy lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
     },
     "distributed.launcher": {
         "tier": 3,
@@ -680,17 +604,6 @@ ROWS = {
         "classes": "RRef",
         "functions": "get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
     },
-    "distributed.tensor": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "from": {'torch.distributed.tensor.placement_types': 'Partial Placement Replicate Shard', 'torch.distributed.device_mesh': 'DeviceMesh init_device_mesh'},
-        "classes": "DTensor",
-        "functions": "distribute_module distribute_tensor empty full ones rand randn zeros",
-    },
-    "distributed.tensor._api": {
-        "tier": 3,
-        "from": {'torch.distributed.tensor': 'DTensor distribute_module distribute_tensor'},
-    },
     "distributed.tensor._utils": {
         "tier": 3,
         "because": "mindtorch_v2 runs in one process",
@@ -698,31 +611,18 @@ ROWS = {
     },
     "distributed.tensor.device_mesh": {
         "tier": 3,
-        "from": {'torch.distributed.device_mesh': 'DeviceMesh init_device_mesh'},
+        "from": {'mindtorch_v2.distributed.device_mesh': 'DeviceMesh init_device_mesh'},
     },
     "distributed.tensor.experimental": {
         "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "contexts": "implicit_replication",
+        "because": "attention and functions over pieces are not divided among ranks",
+        "from": {'mindtorch_v2.distributed.tensor': 'implicit_replication'},
         "functions": "context_parallel local_map register_sharding",
     },
     "distributed.tensor.experimental._attention": {
         "tier": 3,
         "because": "mindtorch_v2 runs in one process",
         "functions": "context_parallel set_rotate_method",
-    },
-    "distributed.tensor.parallel": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "contexts": "loss_parallel",
-        "classes": "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput RowwiseParallel SequenceParallel",
-        "functions": "parallelize_module",
-    },
-    "distributed.tensor.placement_types": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "from": {'mindtorch_v2.distributed.placements': 'Partial Placement Replicate Shard'},
-        "classes": "_StridedShard",
     },
     "distributed.utils": {
         "tier": 3,

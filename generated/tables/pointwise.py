@@ -17,7 +17,7 @@ from ..meta import pointwise as _meta
 add_Tensor = Operator("add", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('alpha', 'Scalar', default=1, keyword=True), ),
     meta=_meta.add_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.add_Tensor}, sparse={"coo": "pointwise.add", "csr": "pointwise.add"},
-    tags=('factors_first', 'pointwise', 'numbers_first', 'commutative'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(50, (0, 1), ((2, 1), ), exact=True), Block(51, (0, 1, 2), ()),),
+    tags=('factors_first', 'pointwise', 'numbers_first', 'commutative', 'linear'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(50, (0, 1), ((2, 1), ), exact=True), Block(51, (0, 1, 2), ()),),
 )
 sub_Tensor = Operator("sub", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('alpha', 'Scalar', default=1, keyword=True), ),
@@ -32,7 +32,7 @@ rsub_Tensor = Operator("rsub", "Tensor",
 mul_Tensor = Operator("mul", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
     meta=_meta.mul_Tensor, cast=(0, 1), kernels={"cpu": numpy.multiply}, sparse={"coo": "pointwise.mul", "csr": "pointwise.mul"},
-    tags=('pointwise', 'numbers_first', 'commutative'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(56, (0, 1), (), exact=True),),
+    tags=('pointwise', 'numbers_first', 'commutative', 'multilinear'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(56, (0, 1), (), exact=True),),
 )
 div_Tensor = Operator("div", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),

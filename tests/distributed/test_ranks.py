@@ -12,7 +12,10 @@ import mindtorch_v2.distributed as dist
 
 @needs_mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize("program", ["algorithms.py", "collectives.py", "functional.py", "training.py"])
+@pytest.mark.parametrize(
+    "program",
+    ["algorithms.py", "collectives.py", "functional.py", "training.py", "sharding.py", "training_in_parts.py"],
+)
 def test_by_mpi(program, ranks):
     command = [str(MPIEXEC), "-n", str(ranks), sys.executable, "-m", "mindtorch_v2", program]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), cwd=PROGRAMS, timeout=600)
@@ -28,7 +31,9 @@ def test_collectives_by_a_store(method, tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("program", ["algorithms.py", "functional.py", "training.py"])
+@pytest.mark.parametrize(
+    "program", ["algorithms.py", "functional.py", "training.py", "sharding.py", "training_in_parts.py"]
+)
 def test_by_the_store(program, ranks):
     assert ranks_of(program, ranks).count("ok") == ranks
 

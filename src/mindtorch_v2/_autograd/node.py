@@ -35,6 +35,13 @@ from .._type_names import type_name
 _SEQUENCE = itertools.count()
 
 
+def _zeros(like: Any, shape: Any, kind: Any, where: Any) -> Tensor:
+    """Zeros of the class of another gradient, where that takes over operators."""
+    if like.__class__ in DISPATCHING:
+        return ops.new_zeros(like, shape, dtype=kind, device=where)
+    return ops.zeros(shape, dtype=kind, device=where)
+
+
 class Extras:
     """What few nodes have: hooks, and tensors that keep their gradient."""
 
@@ -133,9 +140,10 @@ class Node:
             self.saved = None
 
     def materialize(self, grads: tuple) -> list:
-        """The gradients with zeros in place of those that nobody supplied; None stays where there was no result."""
+        """The gradients with zeros in place of those that nobody supplied, of their class; None stays where there was no result."""
+        like = next((grad for grad in grads if grad is not None), None)
         return [
-            ops.zeros(output[0], dtype=output[1], device=output[2]) if grad is None and output is not None else grad
+            _zeros(like, *output) if grad is None and output is not None else grad
             for grad, output in zip(grads, self.outputs)
         ]
 

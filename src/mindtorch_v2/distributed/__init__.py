@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from ._debug import set_debug_level as set_debug_level, set_debug_level_from_env as set_debug_level_from_env
 from ._errors import (
     DistBackendError as DistBackendError,
@@ -25,3 +28,15 @@ from .distributed_c10d import (
     _reduce_scatter_base as _reduce_scatter_base,
     rendezvous as rendezvous,
 )
+
+_LATE = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh"}
+_MODULES = ("checkpoint", "device_mesh", "fsdp", "tensor")
+
+
+def __getattr__(name: str) -> Any:
+    """What few programs ask for, and is imported then."""
+    if name in _LATE:
+        return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""How a tensor lies on the ranks of a mesh's dimension: in parts, whole, or as terms of a sum."""
+"""How a tensor lies on the ranks of a mesh's dimension: in parts, whole, or as terms of a reduction."""
 
 from __future__ import annotations
 
@@ -25,12 +25,25 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Each rank has a part of dimension `dim`."""
+    """Each rank has a part of dimension `dim`: as many as there are ranks, of equal size, of which the last ones may be smaller or empty."""
 
     dim: int
 
     def __str__(self) -> str:
         return f"S({self.dim})"
+
+
+@dataclass(frozen=True, repr=False)
+class _StridedShard(Shard):
+    """A part of a part: this dimension of the mesh divides what a later one, of `split_factor` ranks, has divided before it."""
+
+    split_factor: int = 1
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
 
 
 @dataclass(frozen=True)
@@ -43,7 +56,7 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """Each rank has a term; `reduce_op` ("sum", "avg", "max", ...) over all gives the tensor."""
+    """Each rank has a term; `reduce_op` ("sum", "avg", "product", "max", "min") over all gives the tensor."""
 
     reduce_op: str = "sum"
 
@@ -52,3 +65,14 @@ class Partial(Placement):
 
     def __str__(self) -> str:
         return f"P({self.reduce_op})"
+
+
+@dataclass(frozen=True, repr=False)
+class _NormPartial(Partial):
+    """Each rank has the norm of its elements; that of these norms is the norm of all."""
+
+    reduce_op: str = "norm"
+    norm_type: float = 2.0
+
+    def __repr__(self) -> str:
+        return f"_NormPartial(reduce_op={self.reduce_op}, norm_type={self.norm_type})"

@@ -13,7 +13,7 @@ Gradients = tuple["Tensor | None", "Tensor | None"]
 
 def zeros_of_shape(like: Tensor, shape: Sequence[int]) -> Tensor:
     """Zeros of a shape with the dtype and on the device of `like`."""
-    return ops.zeros(shape, dtype=like.dtype, device=like.device)
+    return ops.new_zeros(like, shape)
 
 
 def index_gradient(grad: Tensor, shape: Sequence[int], indices: Sequence[Tensor | None]) -> Tensor:

@@ -164,7 +164,7 @@ def qr_gradient(grads: Grads, A_shape: Sequence[int], Q: Tensor, R: Tensor, mode
     square = ops.narrow(R, -1, 0, rows)
     if of_r is None:
         left = _qr_tall(of_q, None, Q, square)
-        return ops.cat([left, ops.zeros([*A_shape[:-1], columns - rows], dtype=R.dtype, device=R.device)], -1)
+        return ops.cat([left, ops.new_zeros(R, [*A_shape[:-1], columns - rows])], -1)
     of_right = ops.narrow(of_r, -1, rows, columns - rows)
     rest = ops.matmul(Q, ops.narrow(R, -1, rows, columns - rows))
     of_q = _sum_none(of_q, ops.matmul(rest, _h(of_right)))
@@ -327,7 +327,7 @@ def _lu_wide(of_lower: Tensor | None, of_upper: Tensor | None, lower: Tensor, up
     square = ops.narrow(upper, -1, 0, k)
     if of_upper is None:
         left = _lu_square(of_lower, None, lower, square)
-        return ops.cat([left, ops.zeros([*left.shape[:-1], rest], dtype=left.dtype, device=left.device)], -1)
+        return ops.cat([left, ops.new_zeros(left, [*left.shape[:-1], rest])], -1)
     of_rest = ops.narrow(of_upper, -1, k, rest)
     below = -ops.matmul(of_rest, _h(ops.narrow(upper, -1, k, rest)))
     if of_lower is not None:
@@ -343,7 +343,7 @@ def _lu_tall(of_lower: Tensor | None, of_upper: Tensor | None, lower: Tensor, up
     square = ops.narrow(lower, -2, 0, k)
     if of_lower is None:
         top = _lu_square(None, of_upper, square, upper)
-        return ops.cat([top, ops.zeros([*top.shape[:-2], rest, k], dtype=top.dtype, device=top.device)], -2)
+        return ops.cat([top, ops.new_zeros(top, [*top.shape[:-2], rest, k])], -2)
     of_rest = ops.narrow(of_lower, -2, k, rest)
     above = -ops.matmul(_h(ops.narrow(lower, -2, k, rest)), of_rest)
     if of_upper is not None:

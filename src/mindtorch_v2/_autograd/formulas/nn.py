@@ -144,7 +144,7 @@ def embedding_bag_second(
         rows = rows / ops.unsqueeze(ops.index_select(counts, 0, indices), 1)
     if mode == 1:
         rows = rows / ops.unsqueeze(ops.clamp_min(ops.index_select(bag_size, 0, offset2bag), 1), 1)
-    zeros = ops.zeros([bag_size.shape[0], grad.shape[1]], dtype=grad.dtype, device=grad.device)
+    zeros = ops.new_zeros(grad, [bag_size.shape[0], grad.shape[1]])
     return ops.index_add(zeros, 0, offset2bag, rows)
 
 
@@ -514,7 +514,7 @@ def convolution_second(
 
 def max_pool_gradient(grad: Tensor, shape: Sequence[int], places: Tensor, dims: int) -> Tensor:
     """`grad` added up at the elements that max pooling chose, of samples in `dims` dimensions."""
-    zeros = ops.zeros([*shape[:-dims], math.prod(shape[-dims:])], dtype=grad.dtype, device=grad.device)
+    zeros = ops.new_zeros(grad, [*shape[:-dims], math.prod(shape[-dims:])])
     flat = ops.scatter_add(zeros, -1, ops.flatten(places, -dims), ops.flatten(grad, -dims))
     return ops.reshape(flat, list(shape))
 

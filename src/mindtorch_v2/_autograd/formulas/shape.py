@@ -15,7 +15,7 @@ def cat_gradient(grad: Tensor, shapes: Sequence[Any], dim: int) -> list[Tensor]:
     start = 0
     for shape in shapes:
         if shape == (0,):
-            parts.append(ops.zeros([0], dtype=grad.dtype, device=grad.device))
+            parts.append(ops.new_zeros(grad, [0]))
             continue
         size = shape[dim]
         parts.append(ops.narrow(grad, dim, start, size))
@@ -31,7 +31,7 @@ def stack_gradient(grad: Tensor, dim: int) -> list[Tensor]:
 def repeat_gradient(grad: Tensor, shape: Sequence[int], repeats: Sequence[int]) -> Tensor:
     """The sum over the repetitions."""
     if 0 in tuple(repeats):
-        return ops.zeros(shape, dtype=grad.dtype, device=grad.device)
+        return ops.new_zeros(grad, shape)
     lead = len(repeats) - len(shape)
     sizes: list[int] = []
     summed: list[int] = []

@@ -39,7 +39,7 @@ def narrow_gradient(grad: Tensor, shape: Sequence[int], dim: int, start: int, le
 
 
 def _zeros(like: Tensor, shape: Sequence[int]) -> Tensor:
-    return ops.zeros(shape, dtype=like.dtype, device=like.device)
+    return ops.new_zeros(like, shape)
 
 
 def _some(grads: Grads) -> Tensor:
@@ -126,7 +126,7 @@ def as_strided_gradient(
     def seen(sizes: Sequence[int], steps: Sequence[int], begin: int) -> Tensor:
         return ops.reshape(ops.as_strided(places, sizes, steps, begin - first), [-1])
 
-    zeros = ops.zeros([max(reach, 0)], dtype=grad.dtype, device=grad.device)
+    zeros = ops.new_zeros(grad, [max(reach, 0)])
     storage = ops.index_add(zeros, 0, seen(size, stride, offset), ops.reshape(grad, [-1]))
     own = seen(shape, strides, start)
     count = ops.index_add(ops.zeros_like(storage), 0, own, ops.ones_like(ops.index_select(storage, 0, own)))

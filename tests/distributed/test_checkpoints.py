@@ -1,0 +1,153 @@
+"""Checkpoints: by several ranks, of other numbers of ranks, after kills, and of files that are damaged or say what they must not."""
+
+import os
+import pickle
+import random
+import shutil
+import signal
+import time
+
+import pytest
+from _ranks import ENGINES, ranks_of, start
+
+import mindtorch_v2 as torch
+import mindtorch_v2.distributed.checkpoint as dcp
+from mindtorch_v2.distributed.checkpoint.metadata import MetadataIndex
+
+KILLS = int(os.environ.get("KILLS", "6"))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_by_ranks(engine, tmp_path):
+    assert ranks_of("checkpoints.py", 2, engine, tmp_path).count("ok") == 2
+
+
+def test_other_numbers_of_ranks(tmp_path):
+    assert ranks_of("checkpoints.py", 3, "store", tmp_path, "save").count("ok") == 3
+    assert ranks_of("checkpoints.py", 2, "store", tmp_path, "load").count("ok") == 2
+    assert ranks_of("checkpoints.py", 1, "store", tmp_path, "load").count("ok") == 1
+
+
+def test_a_kill_at_any_moment_leaves_the_last_complete_one(tmp_path):
+    """A process saves one checkpoint after the other, alternately in the background, and is killed; what is there is one of those that it had begun, whole."""
+    chance = random.Random(5)
+    seen = set()
+    for _ in range(KILLS):
+        process = start("saving.py", tmp_path / "folder")
+        first = int(process.stdout.readline())
+        time.sleep(chance.random() * 0.3)
+        process.send_signal(signal.SIGKILL)
+        printed, _ = process.communicate()
+        last = max([first, *map(int, printed.split())])
+        state = {"step": 0, "x": torch.zeros(300, 100), "y": torch.zeros(7)}
+        dcp.load(state, checkpoint_id=tmp_path / "folder")
+        assert last <= state["step"] <= last + 2
+        assert bool((state["x"] == state["step"]).all()) and bool((state["y"] == -state["step"]).all())
+        seen.add(state["step"])
+    assert len(seen) > 1
+
+
+@pytest.fixture
+def folder(tmp_path):
+    dcp.save({"x": torch.arange(100.0), "n": [1, "two"], "deep": {"y": torch.ones(2, 2)}}, checkpoint_id=tmp_path / "c")
+    return tmp_path / "c"
+
+
+def load(folder, name="x"):
+    dcp.load({name: torch.zeros(100)}, checkpoint_id=folder)
+
+
+def data_file(folder):
+    return next(file for file in folder.iterdir() if file.suffix == ".distcp")
+
+
+def test_damage(folder, tmp_path):
+    load(folder)
+    for number, (damage, text) in enumerate(
+        [
+            (lambda file: file.write_bytes(file.read_bytes()[:-40]), "is too short"),
+            (
+                lambda file: file.write_bytes(file.read_bytes().replace(b"\x00\x00\x80?", b"\x00\x00\x81?")),
+                "digest is another one",
+            ),
+            (lambda file: file.unlink(), "lacks its file"),
+        ]
+    ):
+        copied = shutil.copytree(folder, tmp_path / f"copy{number}")
+        damage(data_file(copied))
+        with pytest.raises(dcp.CheckpointException, match=text):
+            load(copied)
+    metadata = folder / ".metadata"
+    whole = metadata.read_bytes()
+    metadata.write_bytes(whole[:-3])
+    with pytest.raises(dcp.CheckpointException, match="there are digests of another one"):
+        load(folder)
+    next(folder.glob(".checksums-*")).unlink()
+    with pytest.raises(dcp.CheckpointException, match="is no metadata of a checkpoint"):
+        load(folder)
+    metadata.write_bytes(whole)  # as PyTorch's, without digests
+    load(folder)
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("touch /tmp/evil-of-a-checkpoint",)
+
+
+@pytest.mark.parametrize("given", [Evil(), {"state_dict_metadata": Evil()}, eval, getattr, 5, ["x"]])
+def test_metadata_of_others(folder, given):
+    next(folder.glob(".checksums-*")).unlink()
+    (folder / ".metadata").write_bytes(pickle.dumps(given))
+    with pytest.raises(dcp.CheckpointException, match="is no metadata of a checkpoint"):
+        load(folder)
+    assert not os.path.exists("/tmp/evil-of-a-checkpoint")
+
+
+def test_places_outside_of_the_folder(folder):
+    reader = dcp.FileSystemReader(folder)
+    metadata = reader.read_metadata()
+    next(folder.glob(".checksums-*")).unlink()
+    for name in ("../c/.metadata", "/etc/passwd", "..", ""):
+        info = metadata.storage_data[MetadataIndex("x", [0])]
+        info.relative_path = name
+        (folder / ".metadata").write_bytes(pickle.dumps(metadata))
+        with pytest.raises(RuntimeError, match="places"):
+            reader.read_metadata()
+
+
+def test_items_are_read_without_their_code(folder):
+    """What is no tensor is read as `weights_only`."""
+    metadata = dcp.FileSystemReader(folder).read_metadata()
+    next(folder.glob(".checksums-*")).unlink()
+    evil = folder / "__0_9-x.distcp"
+    torch.save(Evil(), evil)
+    info = metadata.storage_data[MetadataIndex("n")]
+    info.relative_path, info.offset, info.length = evil.name, 0, evil.stat().st_size
+    (folder / ".metadata").write_bytes(pickle.dumps(metadata))
+    with pytest.raises(dcp.CheckpointException):
+        dcp.load({"n": None}, checkpoint_id=folder)
+    assert not os.path.exists("/tmp/evil-of-a-checkpoint")
+
+
+def test_options(folder, tmp_path):
+    from mindtorch_v2.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_save_to_dcp
+
+    dcp_to_torch_save(folder, tmp_path / "whole.pt")
+    whole = torch.load(tmp_path / "whole.pt")
+    assert whole["n"] == [1, "two"] and whole["deep"]["y"].tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    torch_save_to_dcp(tmp_path / "whole.pt", tmp_path / "again")
+    load(tmp_path / "again")
+    with pytest.raises(dcp.CheckpointException, match="already exists"):
+        dcp.save({"x": torch.ones(1)}, storage_writer=dcp.FileSystemWriter(folder, overwrite=False))
+    dcp.save(
+        {"x": torch.ones(3)}, storage_writer=dcp.FileSystemWriter(folder, single_file_per_rank=False, sync_files=False)
+    )
+    assert len(list(folder.glob("*.distcp"))) == 1 and len(list(folder.iterdir())) == 3
+    with pytest.raises(ValueError, match="full_state_dict must be True"):
+        from mindtorch_v2.distributed.checkpoint.state_dict import StateDictOptions
+
+        StateDictOptions(broadcast_from_rank0=True)
+    with pytest.raises(RuntimeError, match="`checkpoint_id` must be specified"):
+        dcp.save({})
+    future = dcp.async_save({"x": torch.ones(3) * 2}, checkpoint_id=folder)
+    assert future.result(60).state_dict_metadata["x"].size == torch.Size([3])
