@@ -1,5 +1,6 @@
 """Ranks that are killed while they train: the others end in time, and a restart comes to the same weights. KILLS says how many."""
 
+import glob
 import os
 import random
 import signal
@@ -49,6 +50,7 @@ def test_the_rest_ends_in_time(engine, tmp_path):
         for pid in found.values():
             with pytest.raises(ProcessLookupError):
                 os.kill(pid, 0)
+            assert not glob.glob(f"/dev/shm/mindtorch-{pid}-*") and not glob.glob(f"/tmp/mindtorch-{pid}-*")
         if (folder / "checkpoint.pt").exists():
             assert torch.load(folder / "checkpoint.pt")["step"] >= 1
 

@@ -369,6 +369,12 @@ class Attempt:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+        if self.settings.engine == "store":
+            from ..distributed._store_engine import forget_files
+
+            for rank in self.ranks:
+                if rank.pid is not None:
+                    forget_files(rank.pid)
 
     def words(self) -> bytes:
         """What the processes that started the ranks have said themselves."""

@@ -9,6 +9,7 @@ is `SOURCE>TARGET/TAG/n`. Nothing is answered, so a rank that is ahead never wai
 from __future__ import annotations
 
 import atexit
+import glob
 import os
 import socket
 import tempfile
@@ -56,6 +57,20 @@ class _Letter:
             os.remove(self.data.decode())
 
 
+def _files_of(pid: int) -> str:
+    """How the paths of a process's files begin."""
+    return os.path.join(_FOLDER or tempfile.gettempdir(), f"mindtorch-{pid}-")
+
+
+def forget_files(pid: int) -> None:
+    """Remove the files of a process that has ended before others took them."""
+    for path in glob.glob(glob.escape(_files_of(pid)) + "*"):
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            pass  # a process that still runs has taken it
+
+
 def _message(text: str, place: str, parts: list[int] | None, array: np.ndarray | None) -> bytes:
     kind, data = "", b""
     if array is not None:
@@ -63,7 +78,7 @@ def _message(text: str, place: str, parts: list[int] | None, array: np.ndarray |
         if raw.nbytes < _LARGE:
             kind, data = "d", raw.tobytes()
         else:
-            path = os.path.join(_FOLDER or tempfile.gettempdir(), f"mindtorch-{os.getpid()}-{uuid.uuid4().hex}")
+            path = f"{_files_of(os.getpid())}{uuid.uuid4().hex}"
             raw.tofile(path)
             kind, data = "f", path.encode()
     head = [text, place, " ".join(map(str, parts or ())), kind]
@@ -86,7 +101,7 @@ class StoreEngine(Engine):
         if first != host:
             raise DistError(
                 f"rank {rank} is on {host}, another one on {first}: ranks of several machines exchange tensors by MPI. Install mindtorch_v2[distributed] and start them "
-                "by `python -m torch.distributed.run --nnodes ...`, mpiexec or srun"
+                "by mpiexec or srun"
             )
 
     def close(self) -> None:
