@@ -14,7 +14,7 @@ TORCH := torch==2.13.0
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
 
-.PHONY: conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+.PHONY: check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -27,6 +27,9 @@ test-ecosystem: $(ECOSYSTEM)/.made  ## 37 libraries over torch: they import, and
 
 test-properties: $(TEST)/.made  ## the property tests with EXAMPLES examples per operator
 	EXAMPLES=$(EXAMPLES) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/mindtorch_v2/test_properties.py
+
+check-npu: ## every bound operator against the CPU, times, and a report; on the emulator where MINDTORCH_NPU_EMULATOR=1 is set
+	PYTHONPATH=src OMP_NUM_THREADS=1 $(or $(wildcard $(TEST)/bin/python),python) -m mindtorch_v2.npu.check
 
 test-npu: $(TEST)/.made emulator  ## the tests on NPUs, with the emulator
 	MINDTORCH_NPU_EMULATOR=1 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/npu
