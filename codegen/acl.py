@@ -12,7 +12,7 @@ from .model import Location
 from .problems import Problem, did_you_mean
 
 ACL = Path("acl.yaml")
-LIBRARIES = ("libascendcl.so", "libnnopbase.so")
+LIBRARIES = ("libascendcl.so", "libnnopbase.so", "libhccl.so")
 VERSIONS = ("8.2", "8.3", "8.5")
 _SECTIONS = ("types", "constants", "functions")
 _BUILT_IN = frozenset(

@@ -13,7 +13,7 @@ from ._process_group import ProcessGroup
 
 
 class Backend(str):
-    """The name of a backend in lower case; `Backend(name)` takes any. gloo, mpi and what serves no device at all are here; `fake` exchanges nothing."""
+    """The name of a backend in lower case; `Backend(name)` takes any. gloo, mpi, hccl of NPUs and what serves no device at all are here; `fake` exchanges nothing."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -22,17 +22,18 @@ class Backend(str):
     MPI = "mpi"
     XCCL = "xccl"
     FAKE = "fake"
+    HCCL = "hccl"
 
     _BackendPlugin = namedtuple("_BackendPlugin", ["creator_fn", "extended_api"])
     _plugins: ClassVar[dict[str, Any]] = {}
 
-    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE, HCCL]
     default_device_backend_map: ClassVar[dict[str, str]] = {
         "cpu": GLOO,
         "cuda": NCCL,
         "xpu": XCCL,
         "mps": GLOO,
-        "npu": "hccl",
+        "npu": HCCL,
     }
     backend_capability: ClassVar[dict[str, list[str]]] = {
         GLOO: ["cpu", "cuda"],
@@ -41,6 +42,7 @@ class Backend(str):
         UCC: ["cpu", "cuda"],
         MPI: ["cpu", "cuda"],
         FAKE: ["cpu", "cuda", "hpu", "xpu"],
+        HCCL: ["npu"],
     }
     backend_type_map: ClassVar[dict[str, int]] = {
         name: getattr(ProcessGroup.BackendType, name.upper(), ProcessGroup.BackendType.CUSTOM) for name in backend_list
@@ -137,6 +139,11 @@ def is_nccl_available() -> bool:
     return False
 
 
+def is_hccl_available() -> bool:
+    """Whether there is an NPU."""
+    return torch.npu.is_available()
+
+
 is_ucc_available = is_xccl_available = is_nccl_available
 
 
@@ -148,6 +155,7 @@ def is_backend_available(backend: str) -> bool:
         "nccl": is_nccl_available,
         "ucc": is_ucc_available,
         "xccl": is_xccl_available,
+        "hccl": is_hccl_available,
     }
     if backend.lower() in known:
         return known[backend.lower()]()

@@ -249,6 +249,10 @@ def _new_group(
     own = PrefixStore(f"{name}/", store)
     if plugin is not None:
         made = plugin.creator_fn(own, rank, size, timeout)
+    elif backend == Backend.HCCL or config.get_device_backend_map().get("npu") == Backend.HCCL:
+        from ._hccl import make
+
+        made = make(own, rank, size, timeout)
     else:
         for served in config.get_device_backend_map().values():
             if served not in (Backend.GLOO, Backend.MPI, Backend.FAKE) and len(config.get_device_backend_map()) == 1:

@@ -24,6 +24,7 @@ from .errors import CannNotFound, SymbolNotFound
 
 RUNTIME = "libascendcl.so"
 BASE = "libnnopbase.so"
+HCCL = "libhccl.so"
 MONOLITHIC = "libopapi.so"
 SPLIT = tuple(f"libopapi_{part}.so" for part in ("math", "nn", "cv", "transformer", "oam", "legacy"))
 CUSTOM = "libcust_opapi.so"
@@ -226,6 +227,7 @@ class Libraries:
         self.where = where()
         self.emulator = cann is None
         self._symbols: dict[str, Any] = {}
+        self._hccl: tuple | None = None
         if cann is None:
             self.home = EMULATOR.parent
             self._runtime = self._operators = (self._open(EMULATOR),)
@@ -281,12 +283,25 @@ class Libraries:
             return self._symbols[name]
         if self.emulator and self._emulator_lacks(name):
             return None
-        for _, lib in self._operators if name.startswith("aclnn") else self._runtime:
+        for _, lib in (
+            self._collectives()
+            if name.startswith("Hccl")
+            else self._operators
+            if name.startswith("aclnn")
+            else self._runtime
+        ):
             try:
                 return getattr(lib, name)
             except self.ffi.error:
                 continue  # the next library may have it
         return None
+
+    def _collectives(self) -> tuple:
+        """HCCL's library, which is opened with the first of its functions; nothing where it is not installed."""
+        if self._hccl is None:
+            path = self._runtime[0][0].with_name(HCCL)
+            self._hccl = self._runtime[:1] if self.emulator else (self._open(path),) if path.exists() else ()
+        return self._hccl
 
     def _emulator_lacks(self, name: str) -> str:
         """The profile that lacks a function, or nothing."""
