@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._backends.npu.aclnn import launch
+from mindtorch_v2._backends.npu.arguments import given
 from mindtorch_v2._backends.npu.ops import norm as ops_norm
 
 from .functions import aclnnBatchNorm, aclnnBatchNormBackward, aclnnGroupNorm, aclnnGroupNormBackward, aclnnLayerNorm, aclnnLayerNormBackward
@@ -17,7 +18,7 @@ def native_layer_norm(out, input, normalized_shape, weight, bias, eps):
 
 
 def native_layer_norm_backward(out, grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
-    return launch(aclnnLayerNormBackward, grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask, out[0], out[1], out[2])
+    return launch(aclnnLayerNormBackward, grad_out, input, normalized_shape, mean, rstd, weight, bias, given(output_mask, out), out[0], out[1], out[2])
 
 
 def native_group_norm(out, input, weight, bias, N, C, HxW, group, eps):

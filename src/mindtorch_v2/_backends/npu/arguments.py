@@ -75,3 +75,8 @@ def rotary_mode_of(name: str) -> int:
 def experts_of(indices: Any) -> int:
     """How many experts each token goes to."""
     return indices.shape[1] if len(indices.shape) == 2 else 1
+
+
+def given(mask: Sequence[bool], out: Any) -> list[bool]:
+    """Which results are asked for, of those that there are."""
+    return [bool(asked) and spec is not None for asked, spec in zip(mask, out.specs, strict=True)]

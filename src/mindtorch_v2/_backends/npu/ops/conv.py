@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...._dispatch import ops
-from ...._dtype import DTYPES
+from ...._dtype import DTYPES, iinfo
 from ...._generated.npu.functions import (
     aclnnConvolution,
     aclnnConvolutionBackward,
@@ -152,7 +152,8 @@ def _dilated_pool(out: Any, self: Any, kernel: list, stride: list, padding: list
         (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip((height, width), stride, kernel, dilation, strict=True)
     ]
     after = [max(r - n - p, 0) for r, n, p in zip(reach, (rows, columns), padding, strict=True)]
-    padded = ops.constant_pad_nd(self, [padding[1], after[1], padding[0], after[0]], -math.inf)
+    least = -math.inf if self.dtype.is_floating_point else iinfo(self.dtype).min
+    padded = ops.constant_pad_nd(self, [padding[1], after[1], padding[0], after[0]], least)
     *lead, down, right = padded.stride()
     shape = (*self.shape[:-2], height, width, *kernel)
     steps = (*lead, down * stride[0], right * stride[1], down * dilation[0], right * dilation[1])

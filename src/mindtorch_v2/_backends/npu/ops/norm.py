@@ -25,5 +25,5 @@ def rms_norm(out: Any, input: Any, normalized_shape: Any, weight: Any, eps: floa
 def weight_norm(out: Any, v: Any, g: Any, dim: int) -> tuple:
     """(the weight, the norms over all dimensions but `dim`)."""
     rest = [d for d in range(v.dim()) if d != dim % v.dim()]
-    norms = ops.linalg_vector_norm(v, 2, rest, True)
+    norms = ops.linalg_vector_norm(v, 2, rest, True) if rest else ops.abs(v)  # no dimensions would mean all
     return ops.mul(v, ops.div(g, norms)), norms
