@@ -9,6 +9,7 @@ found this way is not tried, and counted. The exit status is 0 where nothing dif
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import math
 import platform
@@ -239,11 +240,11 @@ def _try(op: Operator, dtype: str, report: Report) -> bool:
 
 
 def _bound() -> Iterator[Operator]:
-    from .._generated.npu import FAMILIES
+    families = importlib.import_module("mindtorch_v2._generated.npu").FAMILIES
     from .._generated.tables import operators
 
     for op in operators():
-        if op.full_name in FAMILIES and not op.is_inplace and "data_dependent" not in op.tags:
+        if op.full_name in families and not op.is_inplace and "data_dependent" not in op.tags:
             yield op
 
 
@@ -299,8 +300,7 @@ def _cut(lines: list[str], most: int) -> list[str]:
 
 
 def _missing() -> list[str]:
-    from .._generated.npu import functions
-
+    functions = importlib.import_module("mindtorch_v2._generated.npu.functions")
     runtime = get_runtime()
     named = [f.name for f in vars(functions).values() if isinstance(f, Function)]
     return sorted(name for name in named if not runtime.has(f"{name}GetWorkspaceSize"))
