@@ -1,5 +1,6 @@
 """Several ranks: by mpiexec where MPI is installed, and by processes that find each other by a store."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -45,3 +46,10 @@ def test_random_programs(ranks, engine):
     count, seed = os.environ.get("PROGRAMS", "40"), os.environ.get("SEED", "0")
     printed = ranks_of("random_programs.py", ranks, engine, count, seed)
     assert printed.count("ok") == ranks
+
+
+def test_llama_in_parts(tmp_path):
+    for name in ("transformers", "accelerate"):  # transformers asks for accelerate where there is a tp_plan
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
+    assert ranks_of("llama.py", 2, "store", tmp_path).count("ok") == 2

@@ -4,6 +4,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import (
     FSDPModule,
@@ -13,6 +14,7 @@ from torch.distributed.fsdp import (
     StateDictType,
     fully_shard,
 )
+from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import (
@@ -223,6 +225,41 @@ def check_fully_shard(rank, size):
         assert "containers that do not implement forward" in str(error)
 
 
+def check_late_parameters(rank):
+    """Of models that were made without memory, and of other dtypes afterwards; gradients that are scaled."""
+    with torch.device("meta"):
+        model, other = MLP(), MLP()
+    plain = net(MLP)
+    fully_shard(model.second)
+    fully_shard(model)
+    model.to_empty(device="cpu")
+    torch.manual_seed(11)
+    for part in (model.first, model.second, model.third):
+        part.reset_parameters()
+    nn.init.ones_(model.scale)
+    same_weights(model, plain)
+    x = torch.ones(2, 6)
+    close(model(x).detach(), plain(x).detach())
+    model.double()
+    made = model(x.double())
+    made.sum().backward()
+    assert made.dtype == torch.float64 and model.first.weight.grad.dtype == torch.float64
+    weight = model.first.weight
+    weight.data.mul_(0)
+    assert isinstance(weight.data, DTensor) and float(weight.data.full_tensor().abs().sum()) == 0
+    fully_shard(other)
+    options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+    set_model_state_dict(other, plain.state_dict() if rank == 0 else {}, options=options)
+    same_weights(other, plain)
+    optimizer, scaler = torch.optim.SGD(other.parameters(), 0.1), ShardedGradScaler(device="cpu", init_scale=4.0)
+    before = other.scale.full_tensor().clone()
+    scaler.scale(other(x * (float("inf") if rank == 0 else 1)).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    close(other.scale.full_tensor().detach(), before.detach())
+    assert scaler.get_scale() == 2.0
+
+
 def check_precision(rank, size):
     model = net(Llama)
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
@@ -346,6 +383,7 @@ def check_two_dimensions(rank):
 def main():
     rank, size = dist.get_rank(), dist.get_world_size()
     check_fully_shard(rank, size)
+    check_late_parameters(rank)
     check_precision(rank, size)
     check_wrapper(rank, size)
     check_tensor_parallel(rank, size)

@@ -258,9 +258,8 @@ def _like(value: Any, wanted: Any) -> Any:
         return value
     if tuple(value.shape) != tuple(wanted.shape):
         return value
-    return distribute_tensor(
-        value.detach().to(wanted.device), wanted.device_mesh, wanted.placements, src_data_rank=None
-    )
+    where = wanted.device_mesh.device_type if wanted.device.type == "meta" else wanted.device
+    return distribute_tensor(value.detach().to(where), wanted.device_mesh, wanted.placements, src_data_rank=None)
 
 
 def set_model_state_dict(

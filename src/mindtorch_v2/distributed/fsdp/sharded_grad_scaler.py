@@ -9,6 +9,7 @@ import mindtorch_v2 as torch
 from .._collectives import all_reduce
 from .._groups import is_initialized
 from .._reduction import ReduceOp
+from ..tensor import DTensor
 
 __all__ = ["ShardedGradScaler"]
 
@@ -34,5 +35,7 @@ class ShardedGradScaler(torch.amp.GradScaler):
         super().unscale_(optimizer)
         if not self._enabled or not is_initialized():
             return
-        for found in self._per_optimizer_states[id(optimizer)]["found_inf_per_device"].values():
-            all_reduce(found, ReduceOp.MAX, self.process_group)
+        every = self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+        for where, found in every.items():
+            every[where] = found.full_tensor() if isinstance(found, DTensor) else found
+            all_reduce(every[where], ReduceOp.MAX, self.process_group)

@@ -68,6 +68,19 @@ class DTensor(Tensor):
 
     __str__ = __repr__
 
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        """The tensor without history, sharing its pieces; what is assigned gives it other pieces. TypeError for what is no DTensor."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, DTensor):
+            raise TypeError(f"the data of a DTensor is a DTensor, not {type(value).__name__}")
+        Tensor.data.__set__(self, value)  # type: ignore[attr-defined]
+        self._local_tensor = value._local_tensor
+        self._spec = value._spec
+
     def __setitem__(self, index: Any, value: Any) -> None:
         write_at(self, index, value)
 
