@@ -270,7 +270,9 @@ static bool known(HcclDataType dtype) { return dtype >= 0 && dtype < (int)(sizeo
 EM_API HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo) {
     if (!rootInfo) return refuse(HCCL_E_PTR, "HcclGetRootInfo", "rootInfo is NULL");
     memset(rootInfo, 0, sizeof *rootInfo);
-    snprintf(rootInfo->internal, 200, "%s/mindtorch_hccl_XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+    const char *folder = getenv("TMPDIR");
+    if (!folder || access(folder, W_OK)) folder = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+    snprintf(rootInfo->internal, 200, "%.150s/mindtorch_hccl_XXXXXX", folder);
     return mkdtemp(rootInfo->internal) ? HCCL_SUCCESS : refuse(HCCL_E_RUNTIME, "HcclGetRootInfo", "no folder for the ranks to meet can be made");
 }
 
