@@ -114,6 +114,55 @@ static PyObject *stream_enter(Stream *self, PyObject *unused)
     return Py_NewRef(self);
 }
 
+/* acquire(timeout), release(): the same for who cannot use a block, and seconds to wait at most. */
+static PyObject *stream_acquire(Stream *self, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"timeout", NULL};
+    double timeout;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "d", keywords, &timeout)) {
+        return NULL;
+    }
+    unsigned long me = PyThread_get_thread_ident();
+    if (self->depth && self->owner == me) {
+        self->depth++;
+        Py_RETURN_TRUE;
+    }
+    PyLockStatus got;
+    Py_BEGIN_ALLOW_THREADS
+    got = PyThread_acquire_lock_timed(self->lock, timeout > 0 ? (PY_TIMEOUT_T)((timeout < 3600 ? timeout : 3600) * 1e6) : 0, 0);
+    Py_END_ALLOW_THREADS
+    if (got != PY_LOCK_ACQUIRED) {
+        Py_RETURN_FALSE;
+    }
+    self->owner = me;
+    self->depth = 1;
+    Py_RETURN_TRUE;
+}
+
+static PyObject *stream_release(Stream *self, PyObject *unused)
+{
+    (void)unused;
+    if (!self->depth || self->owner != PyThread_get_thread_ident()) {
+        PyErr_SetString(PyExc_RuntimeError, "cannot release a lock that is not held");
+        return NULL;
+    }
+    unlock(self);
+    Py_RETURN_NONE;
+}
+
+/* In a forked child: the thread that held it is gone. The old lock is left alone, since nobody may free one that is held. */
+static PyObject *stream_reinit(Stream *self, PyObject *unused)
+{
+    (void)unused;
+    PyThread_type_lock fresh = PyThread_allocate_lock();
+    if (fresh == NULL) {
+        return PyErr_NoMemory();
+    }
+    self->lock = fresh;
+    self->depth = 0;
+    Py_RETURN_NONE;
+}
+
 static PyObject *stream_exit(Stream *self, PyObject *args)
 {
     (void)args;
@@ -263,6 +312,9 @@ static PyObject *stream_copy(Stream *self, PyObject *unused)
 
 static void stream_dealloc(Stream *self)
 {
+    if (self->weakrefs != NULL) {
+        PyObject_ClearWeakRefs((PyObject *)self);
+    }
     if (self->lock != NULL) {
         PyThread_free_lock(self->lock);
     }
@@ -352,6 +404,9 @@ static PyMethodDef methods[] = {
     {"position", (PyCFunction)stream_position, METH_NOARGS, "(words, left, next): the 624 words and PyTorch's two counters."},
     {"set_position", (PyCFunction)stream_set_position, METH_VARARGS, "Take over what `position` gave."},
     {"copy", (PyCFunction)stream_copy, METH_NOARGS, "A stream of its own that goes on with the same draws."},
+    {"acquire", (PyCFunction)(void (*)(void))stream_acquire, METH_VARARGS | METH_KEYWORDS, "acquire(timeout): whether no other thread draws within so many seconds; nobody else does until `release`."},
+    {"release", (PyCFunction)stream_release, METH_NOARGS, "End one `acquire`."},
+    {"_at_fork_reinit", (PyCFunction)stream_reinit, METH_NOARGS, "Free the lock, in a forked child, from a thread that is gone."},
     {"__enter__", (PyCFunction)stream_enter, METH_NOARGS, "Wait until no other thread draws."},
     {"__exit__", (PyCFunction)stream_exit, METH_VARARGS, "Let others draw."},
     {NULL, NULL, 0, NULL},
@@ -364,6 +419,7 @@ PyTypeObject StreamType = {
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = stream_new,
     .tp_dealloc = (destructor)stream_dealloc,
+    .tp_weaklistoffset = offsetof(Stream, weakrefs),
     .tp_methods = methods,
     .tp_getset = getters,
 };

@@ -20,6 +20,7 @@ typedef struct {
     PyThread_type_lock lock;
     unsigned long owner;
     long depth;
+    PyObject *weakrefs;
 } Stream;
 
 extern INTERNAL PyTypeObject StreamType;

@@ -182,7 +182,7 @@ static PyMethodDef functions[] = {
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
     {"connect_road", (PyCFunction)(void (*)(void))connect_road, METH_VARARGS | METH_KEYWORDS, "Tell the extension what makes plans."},
     {"connect_meta", (PyCFunction)(void (*)(void))connect_meta, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of the meta device."},
-    {"count_modes", count_modes, METH_VARARGS, "Count inference modes and autocasts that are entered, or left: (of inference, of autocast)."},
+    {"count_modes", count_modes, METH_VARARGS, "Count inference modes and autocasts that are entered, or left: (of inference, of autocast). Returns both counts."},
     {"set_profile", set_profile, METH_O, "Ask a function about each call while something special is active, until None is given."},
     {"forget_plans", forget_plans, METH_NOARGS, "Forget what rules have said: they may say something else now."},
     {"loops", loops, METH_NOARGS, "The loops of the block interpreter by number: name, kinds of operands (T array or number, S number), to bool."},

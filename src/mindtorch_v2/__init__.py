@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 # Kernels follow IEEE arithmetic silently, as PyTorch does; numpy would warn of divisions by zero and overflows in them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2\.")
 
+from . import _imports  # noqa: E402
+
+_imports.install()
+
 from ._above import PLACES as _PLACES  # noqa: E402
 
 # What lower floors ask for, see Note [Asking upwards].

@@ -23,9 +23,9 @@ SETTINGS = _Settings()
 def want(mode: bool, only_warn: bool) -> None:
     """Ask for deterministic algorithms, or no longer."""
     if mode and not SETTINGS.wanted:
-        enter_special()
+        enter_special(everywhere=True)
     elif SETTINGS.wanted and not mode:
-        leave_special()
+        leave_special(everywhere=True)
     SETTINGS.wanted, SETTINGS.warn_only = mode, only_warn
 
 

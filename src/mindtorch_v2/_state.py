@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from . import _forks
+
 PLAIN: set[type] = set()
 RECORDED: set[type] = set()
 SPECS: dict = {}
@@ -29,8 +31,9 @@ SPARSE: set[str] = set()
 PROFILED: set = set()
 """The recordings of profilers that are on, in any thread; see _profiling/recording.py."""
 _plain_classes: set[type] = set()
-_lock = threading.Lock()
+_lock = _forks.lock()
 _special = 0
+_everywhere = 0  # the part of it that is of no thread
 _pipelines = 0
 
 
@@ -56,6 +59,9 @@ class ThreadState(threading.local):
     profiler: Any = None  # the recording of this thread's profiler; see _profiling/recording.py
     attention_backends: Any = None  # those that `sdpa_kernel` allows, by number; None for all
     tangents: Any = None  # of the dual level that is entered; see _autograd/forward.py
+    special: int = 0  # how often this thread is in `_special`
+    inferring: int = 0  # how many inference modes it has entered, where the extension counts those of all threads
+    casting: int = 0  # the same of autocasts
     transforms: int = 0  # how many function transforms are running a function
     dispatch_modes: tuple = ()  # see _dispatch/below.py
     # of which tensors a rule wants that no gradient is wanted, while it is shown geometries
@@ -86,19 +92,27 @@ def _show_classes() -> None:
         (RECORDED if _pipelines else PLAIN).update(_plain_classes)
 
 
-def enter_special() -> None:
-    """Send every call to the dispatcher until the matching `leave_special`."""
-    global _special
+def enter_special(everywhere: bool = False) -> None:
+    """Send every call to the dispatcher until the matching `leave_special`. everywhere: for what is of no thread, and stays in a forked child."""
+    global _special, _everywhere
     with _lock:
         _special += 1
+        if everywhere:
+            _everywhere += 1
+        else:
+            TLS.special += 1
         _show_classes()
 
 
-def leave_special() -> None:
+def leave_special(everywhere: bool = False) -> None:
     """End one `enter_special`."""
-    global _special
+    global _special, _everywhere
     with _lock:
         _special -= 1
+        if everywhere:
+            _everywhere -= 1
+        else:
+            TLS.special -= 1
         _show_classes()
 
 
@@ -128,6 +142,15 @@ def leave_pipeline() -> None:
         _pipelines -= 1
         if not _pipelines:
             _show_classes()
+
+
+@_forks.in_child
+def _count_again() -> None:
+    """Of the threads that something was special in, one is left."""
+    global _special, _pipelines
+    _special = _everywhere + TLS.special
+    _pipelines = int(TLS.pipeline is not None)
+    _show_classes()
 
 
 def run_recorded() -> None:

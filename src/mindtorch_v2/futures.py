@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
+from . import _forks
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 T = TypeVar("T")
@@ -21,7 +23,7 @@ class Future(Generic[T]):
 
     def __init__(self, *, devices: list[Any] | None = None) -> None:
         self._devices = list(devices or [])
-        self._condition = threading.Condition()
+        self._condition = threading.Condition(_forks.lock())
         self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
@@ -120,7 +122,7 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
     """A future of the list, complete when all of them are. An exception of one of them is its exception."""
     result: Future[list[Future[Any]]] = Future()
     waiting = [len(futures)]
-    lock = threading.Lock()
+    lock = _forks.lock()
 
     def one_more(future: Future[Any]) -> None:
         with lock:

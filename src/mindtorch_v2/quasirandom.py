@@ -16,6 +16,8 @@ import numpy as np
 
 import mindtorch_v2 as mt
 
+from ._imports import outside
+
 __all__ = ["SobolEngine"]
 
 _BITS = 30
@@ -30,10 +32,10 @@ def _primitive_polynomials() -> tuple[np.ndarray, np.ndarray]:
         ModuleNotFoundError: if scipy, which has them, is not installed.
     """
     try:
-        import scipy.stats
+        stats = outside("scipy.stats")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("torch.quasirandom.SobolEngine needs scipy, for the direction numbers") from error
-    with np.load(Path(scipy.stats.__file__).parent / "_sobol_direction_numbers.npz") as table:
+    with np.load(Path(stats.__file__).parent / "_sobol_direction_numbers.npz") as table:
         return table["poly"], table["vinit"]
 
 

@@ -12,11 +12,11 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 PROXY = "from mindtorch_v2._torch_proxy import install\ninstall()\nimport torch\n"
 
 
-def run(arguments: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+def run(arguments: list[str], timeout: float = 120, **options: object) -> subprocess.CompletedProcess[str]:
     """Run Python with mindtorch_v2 on its path."""
     environment = dict(os.environ, PYTHONPATH=str(SOURCE), OMP_NUM_THREADS="1")
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, env=environment, **options
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=timeout, env=environment, **options
     )
 
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _memory, _state
+from .. import _forks, _memory, _state
 from .._above import above
+from .._state import TLS
 from .._threads import get_num_threads
 from .operator import Operator, Param, takes_number_first
 
@@ -83,11 +84,22 @@ def connect_road(**known: Any) -> None:
 def count_modes(inference: int = 0, autocast: int = 0) -> None:
     """Count an inference mode or an autocast that is entered (1) or left (-1): the extension knows of both, everything else is special while they are on."""
     if extension is not None:
+        TLS.inferring += inference
+        TLS.casting += autocast
         extension.count_modes(inference, autocast)
     elif inference + autocast > 0:
         _state.enter_special()
     else:
         _state.leave_special()
+
+
+def _count_again() -> None:
+    if extension is not None:
+        inferring, casting = extension.count_modes(0, 0)
+        extension.count_modes(TLS.inferring - inferring, TLS.casting - casting)
+
+
+_forks.in_child(_count_again)
 
 
 def set_profile(function: Callable | None) -> None:

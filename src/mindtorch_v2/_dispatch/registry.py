@@ -64,7 +64,7 @@ def register(op: str, device: str, fn: Callable, meta: Callable | None = None) -
     operator.takes_out[device] = takes_out(fn)
     if device == "cpu" and op not in _custom and not _bypassed:
         _bypassed = True
-        _state.enter_special()
+        _state.enter_special(everywhere=True)
     return operator
 
 

@@ -16,12 +16,13 @@ state is written back exactly as it was read.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
+from .. import _forks
 from .._dispatch.native import extension
+from .._imports import outside
 
 WORDS = 624
 DEFAULT_SEED = 67280421310721
@@ -39,11 +40,12 @@ class Mt19937:
     __slots__ = ("seed_value", "next_double", "next_float", "lock", "_bits", "_generator", "_next_when_spent")
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
-        self.lock = threading.RLock()
+        self.lock = _forks.lock()
         self.next_double: float | None = None
         self.next_float: float | None = None
-        self._bits = np.random.MT19937(0)
-        self._generator = np.random.Generator(self._bits)
+        random = outside("numpy.random")
+        self._bits = random.MT19937(0)
+        self._generator = random.Generator(self._bits)
         self.seed(seed)
 
     def seed(self, seed: int) -> None:

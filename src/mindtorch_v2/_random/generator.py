@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .. import _forks
 from .._above import above
 from .._device import device as Device
 from .._dispatch.native import extension
@@ -34,7 +34,7 @@ from .._state import TLS
 from .engine import DEFAULT_SEED, WORDS, Engine, Mt19937
 
 STATE_SIZE = 5056
-_making = threading.Lock()  # held while a generator makes its engine
+_making = _forks.lock()  # held while a generator makes its engine
 _HEAD, _TAIL = struct.Struct("<QiiQ"), struct.Struct("<8xd8xi4xfB3x")  # what stands before and behind the words
 _WORDS = slice(_HEAD.size, _HEAD.size + 8 * WORDS)
 
@@ -112,6 +112,7 @@ class Generator(metaclass=_GeneratorType):
                     engine = Engine(DEFAULT_SEED)
                     if self._entropy:
                         engine.seed(int.from_bytes(os.urandom(8), "little"))
+                    _forks.guard(engine.lock)
                     self._made_engine = engine
                     if extension is not None and self is default_generator:
                         extension.use_stream(engine)

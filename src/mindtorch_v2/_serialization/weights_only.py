@@ -23,6 +23,7 @@ from pickle import UnpicklingError
 from types import TracebackType
 from typing import Any
 
+from .._imports import outside
 from .._storage import UntypedStorage
 from .._tensor import Tensor
 from .._typed_storage import LEGACY_STORAGES, TypedStorage
@@ -497,7 +498,7 @@ def load(file: Any, *, encoding: str = "ASCII") -> Any:
 
 def get_globals_in_pkl(file: Any) -> set[str]:
     """The names ("module.name") that a pickle calls, found without calling them. The file is left at the pickle's end."""
-    import pickletools
+    pickletools = outside("pickletools")
 
     found = set()
     texts: list[str] = []

@@ -22,6 +22,7 @@ from typing import Any
 
 from mindtorch_v2._dispatch.native import Unbound
 from mindtorch_v2._generated.proxy import index
+from mindtorch_v2._imports import undisturbed
 
 from . import attributes
 
@@ -74,6 +75,9 @@ class NamingLoader:
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's code."""
+        undisturbed(lambda: self._exec(module))
+
+    def _exec(self, module: ModuleType) -> None:
         self._run(module, public_name(self.real))
         if self.real.startswith(_FUNCTIONS):
             _tell_operators(module)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import _forks
 from .._autograd.engine import Walk, root_edge
 from .._autograd.modes import disable_saved_tensors_hooks, saved_tensors_hooks
 from .._autograd.node import GradientEdge, Node
@@ -85,7 +86,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    lock = threading.Lock()
+    lock = _forks.lock()
     passes: dict = {}  # what is known of each pass that runs
 
     def of_this_pass(make: Callable[[], list]) -> list:

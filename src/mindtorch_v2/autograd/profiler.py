@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import TYPE_CHECKING, Any
 
+from .._imports import outside
 from .._state import TLS
 
 if TYPE_CHECKING:
@@ -211,9 +212,9 @@ class profile:
 
     def export_chrome_trace(self, path: str, metadata: dict[str, str] | None = None) -> None:
         """Write a trace for Perfetto and Chrome's viewer, compressed where the path ends in `.gz`. metadata: JSON texts by key."""
-        import json
-
         from .._profiling import trace
+
+        json = outside("json")
 
         if not self._is_done():
             raise AssertionError("Expected profiling results")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from threading import Condition
 
+from .. import _forks
 from ._errors import DistStoreError, QueueEmptyError
 
 
@@ -22,7 +23,7 @@ class Table:
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}
         self._queues: dict[str, list[bytes]] = {}
-        self._changed = Condition()
+        self._changed = Condition(_forks.lock())
 
     def _put(self, key: str, value: bytes) -> None:
         self._values[key] = value

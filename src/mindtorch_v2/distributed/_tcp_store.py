@@ -13,6 +13,7 @@ what it waits for is there, or when the seconds that it was given are over.
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import threading
 import time
@@ -96,6 +97,7 @@ class _Server:
             ) from None
         self.port: int = self._socket.getsockname()[1]
         self._open: set[socket.socket] = set()
+        self._process = os.getpid()
         threading.Thread(target=self._accept, daemon=True, name="store").start()
 
     def _accept(self) -> None:
@@ -127,7 +129,8 @@ class _Server:
         """Answer nobody any more."""
         for connection in (self._socket, *self._open):
             try:
-                connection.shutdown(socket.SHUT_RDWR)
+                if self._process == os.getpid():  # not in a forked child, which would end it for the parent
+                    connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # it was not connected
             connection.close()
@@ -137,9 +140,14 @@ class _Connection:
     """The methods of a Table, by a server."""
 
     def __init__(self, host: str, port: int, timeout: timedelta) -> None:
-        self._socket = self._connect(host, port, timeout.total_seconds())
+        self._place = host, port, timeout.total_seconds()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._socket = self._connect(*self._place)
         self._stream = self._socket.makefile("rb")
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     @staticmethod
     def _connect(host: str, port: int, timeout: float) -> socket.socket:
@@ -161,6 +169,8 @@ class _Connection:
             return made
 
     def _ask(self, word: str, *fields: bytes) -> list[bytes]:
+        if self._process != os.getpid():
+            self._begin()  # a forked child; the parent's connection is the parent's
         with self._lock:
             try:
                 _send(self._socket, word, list(fields))
@@ -223,7 +233,8 @@ class _Connection:
 
     def close(self) -> None:
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            if self._process == os.getpid():
+                self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # the server has gone before
         self._stream.close()

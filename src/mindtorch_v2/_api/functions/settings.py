@@ -8,6 +8,7 @@ from typing import Any
 from ... import _dtype
 from ..._determinism import SETTINGS, want
 from ..._dispatch.native import extension, unbound
+from ..._imports import outside
 from ..._threads import get_num_threads as _used_threads, set_count
 from ..._warnings import always, set_always, warn_once
 
@@ -122,7 +123,7 @@ def set_num_threads(count: int) -> None:
     if extension is not None:
         extension.use_threads(int(count), True)
     try:
-        import threadpoolctl
+        threadpoolctl = outside("threadpoolctl")
     except ImportError:
         return
     threadpoolctl.threadpool_limits(count)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
+
+from ... import _forks
 
 _METRICS = ("current", "peak", "allocated", "freed")
 _KINDS = ("allocations", "allocated_bytes", "active_requests", "active_bytes")
@@ -15,7 +16,7 @@ class HostStatistics:
     """What is counted of memory from `aclrtMallocHost`. Pinned blocks are not cached: each is active from its allocation to its release."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = _forks.lock()
         self._counts = {kind: [0, 0, 0, 0] for kind in _KINDS}
         self._times = {name: [0, 0, 0, 0] for name in ("host_alloc_time", "host_free_time")}  # total, max, min, count
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ... import _forks
 from .errors import CannNotFound, SymbolNotFound
 
 RUNTIME = "libascendcl.so"
@@ -330,7 +330,7 @@ class Libraries:
 
 
 _libraries: Libraries | None = None
-_lock = threading.Lock()
+_lock = _forks.lock()
 
 
 def load() -> Libraries:

@@ -10,9 +10,9 @@ they say themselves what they run on.
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
+from ... import _forks
 from ..._device import CPU
 from ..._dispatch import registry
 from ..._dispatch.backends import backend_of, no_kernel
@@ -35,7 +35,7 @@ _MASK = (1 << 64) - 1
 
 _counts: dict[str, dict[str, Any]] = {}
 _warned: set[str] = set()
-_lock = threading.Lock()
+_lock = _forks.lock()
 
 
 def counts() -> dict[str, dict[str, Any]]:

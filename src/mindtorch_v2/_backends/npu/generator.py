@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
 from typing import Any
 
 import numpy as np
 
+from ... import _forks
 from ..._device import device as Device
 from ..._random.generator import DeviceGenerator, Hooks, default_generator, draw_recorded
 
@@ -32,7 +32,7 @@ class NpuGenerator(DeviceGenerator):
         self._device = Device("npu", index)
         self._seed = seed & _MASK
         self._offset = 0
-        self._lock = threading.Lock()
+        self._lock = _forks.lock()
 
     @property
     def device(self) -> Device:
@@ -116,7 +116,7 @@ def of_device(where: Device, seed: int) -> NpuGenerator:
 
 
 _generators: dict[int, NpuGenerator] = {}
-_lock = threading.Lock()
+_lock = _forks.lock()
 
 
 def get(index: int) -> NpuGenerator:

@@ -17,6 +17,7 @@ import itertools
 import threading
 from typing import Any
 
+from ... import _forks
 from ..._device import decorate, device as Device
 from ..._state import run_recorded
 from .runtime import get_runtime
@@ -34,7 +35,7 @@ __all__ = [
 
 POOL_SIZE = 32
 
-_lock = threading.RLock()
+_lock = _forks.lock()
 _ids = itertools.count(1)
 _defaults: dict[int, Stream] = {}
 _by_id: dict[tuple[int, int], tuple[int, int]] = {}

@@ -18,12 +18,12 @@ lock is taken, so that no thread waits for a second one.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ... import _forks
 from ..._above import above
 from ..._device import device
 from ..._payload import stride_of
@@ -45,16 +45,17 @@ _LARGE = 1 << 63
 class Recorder:
     """What one thread has recorded. The lock is held while entries run or are recorded; see Note [Other threads]."""
 
-    __slots__ = ("entries", "lock", "pipes", "bytes", "max_ops", "max_bytes", "foreign")
+    __slots__ = ("entries", "lock", "pipes", "bytes", "max_ops", "max_bytes", "foreign", "running", "__weakref__")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.lock = threading.RLock()
+        self.lock = _forks.lock(_forks.OUTER, self._cut)
         self.pipes: list[Any] = []  # the active pipelines, outermost first
         self.bytes = 0  # of results recorded since the last flush of everything
         self.max_ops = 0
         self.max_bytes = 0
         self.foreign = False  # whether another thread runs entries
+        self.running: list[Any] = []  # the steps of the flush that is under way
 
     def enter(self, pipe: Any) -> None:
         """Begin a block."""
@@ -314,7 +315,18 @@ class Recorder:
                     [[report.line(entry, step) for entry in step.entries] for step in steps], report.sources_of(steps)
                 )
             del entries, chosen, rest  # each result is to go when it has been read for the last time
-            return schedule.execute(steps)
+            outer, self.running = self.running, steps
+            try:
+                return schedule.execute(steps)
+            finally:
+                self.running = outer
+
+    def _cut(self) -> None:
+        """In a forked child: the thread that ran entries is gone, and what it had not run never will be."""
+        schedule.give_up(
+            self.running, "the process was forked while a thread that is gone here ran the flush of a pipeline"
+        )
+        self.running, self.foreign = [], False
 
     def _run_chain(self) -> bool:
         """Let the extension run everything, where it is one chain."""
@@ -322,7 +334,11 @@ class Recorder:
         if native.extension is None or not entries or not self.pipes[-1].fuse:
             return False
         self.entries = []
-        lines = native.extension.run_chain(entries)
+        outer, self.running = self.running, [schedule.Step(entries)]
+        try:
+            lines = native.extension.run_chain(entries)
+        finally:
+            self.running = outer
         if lines is None:
             self.entries[:0] = entries
             return False

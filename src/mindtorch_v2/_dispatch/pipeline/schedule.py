@@ -110,22 +110,26 @@ def plan(chosen: list[Entry], rest: list[Entry], fuse: bool) -> list[Step]:
 def execute(steps: list[Step]) -> Failure | None:
     """Run the steps; the first failure. What does not depend on a failed entry runs all the same."""
     first: Failure | None = None
-    place = 0
     step: Step | None = None
     try:
         for place in range(len(steps)):
-            step, steps[place] = steps[place], None  # type: ignore[call-overload] (memory is to go as early as it can)
+            step = steps[place]
             failure = _run_fused(step) if step.fused else _run_single(step.entries[0])
             first = first or failure
             for entry in step.entries:
                 _forget(entry)
-            step = None
-    except BaseException as error:  # an interrupt: what has not run never will, and has to say so
-        for entry in [e for s in (step, *steps[place + 1 :]) if s is not None for e in s.entries]:
-            _fail(entry, Failure(RuntimeError(f"the flush of a pipeline was interrupted by {error!r}"), entry))
-            _forget(entry)
+            step = steps[place] = None  # type: ignore[call-overload] (memory is to go as early as it can)
+    except BaseException as error:  # an interrupt
+        give_up(steps, f"the flush of a pipeline was interrupted by {error!r}")
         raise
     return first
+
+
+def give_up(steps: list[Step], reason: str) -> None:
+    """What has not run never will, and has to say so."""
+    for entry in [entry for step in steps if step is not None for entry in step.entries]:
+        _fail(entry, Failure(RuntimeError(reason), entry))
+        _forget(entry)
 
 
 def _run_single(entry: Entry) -> Failure | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.fft  # numpy itself would import it when a function asks for it, see Note [Imports on first use]
 from numpy import ndarray
 
 from ...._dispatch.native import kernel

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...._dispatch.native import kernel
+from ...._imports import outside
 from .blocked import blocked
 
 Array = np.ndarray
@@ -347,7 +348,7 @@ def sinc(self: Array, out: Array | None = None) -> Array:
 def _scipy(name: str) -> Any:
     """A function of scipy.special. RuntimeError, saying what to install, where there is no scipy."""
     try:
-        from scipy import special
+        special = outside("scipy.special")
     except ImportError as error:
         raise RuntimeError(f"{name} on the CPU needs scipy: pip install mindtorch_v2[scipy]") from error
     return getattr(special, name)
