@@ -5,6 +5,9 @@
                                      those in Python
     python -m codegen explain OP     what an entry says, and where it went
     python -m codegen report         counts
+    python -m codegen list [PART]    the operators whose name has a part, with their places
+    python -m codegen rules [PART]   the rules that `meta:` may name
+    python -m codegen functions [PART]  what else entries may name: formulas, kernels, functions of blocks, ...
     python -m codegen new NAME       a skeleton entry
 
 Mistakes in the schema are printed one line each; the exit status is then 1.
@@ -19,6 +22,7 @@ import os
 import sys
 from pathlib import Path
 
+from . import listing
 from .explain import explain
 from .model import Schema
 from .native_kernels import check_kernels
@@ -26,6 +30,7 @@ from .products import Change, changes, write
 from .report import report
 from .schema import read_schema
 from .skeleton import KINDS, skeleton
+from .sources import Sources
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,6 +46,9 @@ def main(argv: list[str] | None = None) -> int:
         if problems:
             print(f"{_counted(len(problems))} in the schema; see 'python -m codegen check'", file=sys.stderr)
         return _explain(schema, options.op, options.root)
+    if options.command in ("list", "rules", "functions"):
+        print(_listed(options, schema), end="")
+        return 0
     for problem in problems:
         print(problem, file=sys.stderr)
     if options.command == "report":
@@ -75,10 +83,23 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("report", parents=[common], help="count operators")
     one = commands.add_parser("explain", parents=[common], help="say what an entry says")
     one.add_argument("op", help="add, add.Tensor, add_, torch.linalg.inv, __add__, ...")
+    for name, what in (
+        ("list", "the operators"),
+        ("rules", "the rules of `meta:`"),
+        ("functions", "what entries name"),
+    ):
+        several = commands.add_parser(name, parents=[common], help=f"print {what}, a line each")
+        several.add_argument("part", nargs="?", default="", help="of the name: only those that have it")
     new = commands.add_parser("new", help="print a skeleton entry")
     new.add_argument("name", help="the operator's name, with its overload if it has one")
     new.add_argument("--kind", choices=KINDS, default=KINDS[0])
     return parser
+
+
+def _listed(options: argparse.Namespace, schema: Schema) -> str:
+    if options.command == "functions":
+        return listing.functions(schema, Sources(options.root), options.part)
+    return (listing.operators if options.command == "list" else listing.rules)(schema, options.part)
 
 
 def _counted(count: int) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from . import arrays, blocks, words
+from . import arrays, blocks, slips, words
 from .aclnn import kind_of, takes
 from .entries import result_number
 from .model import (
@@ -353,6 +353,7 @@ def _check_npu_kernel(op: Op, kernel: Kernel, context: Context) -> Iterator[Prob
         yield _problem(op, kernel.location, message)
     else:
         yield from _check_binding_types(op, kernel, prototype)
+        yield from slips.literals(op, kernel, prototype)
     if kernel.call is not None:
         yield from _check_names(op, kernel.call, "kernels.npu", [*context.sources.npu_arguments, "out"])
 
@@ -536,7 +537,8 @@ def check_derivative_inputs(op: Op, context: Context) -> Iterator[Problem]:
 def check_derivative_names(op: Op, context: Context) -> Iterator[Problem]:
     """Every name of a formula is an argument, a gradient, a result, an operator, a formula function or Python's."""
     arguments = {a.python_name for a in op.arguments}
-    known = {*arguments, *_GRADIENTS, *op.signature.return_names, *context.op_names, *context.sources.formulas}
+    near = {*arguments, *_GRADIENTS, *op.signature.return_names, "result"}
+    known = {*near, *context.op_names, *context.sources.formulas}
     for derivative in op.derivatives:
         key = ", ".join(derivative.inputs)
         for use in derivative.uses:
@@ -545,7 +547,9 @@ def check_derivative_names(op: Op, context: Context) -> Iterator[Problem]:
             if re.fullmatch(r"result\d*", use.name):
                 message = f"grad of '{key}': '{use.name}' is none of the {len(op.returns)} results"
             else:
-                message = f"grad of '{key}': unknown name '{use.name}'{did_you_mean(use.name, known)}"
+                file = context.sources.unexported_formula(use.name)
+                hint = did_you_mean(use.name, near, known) if file is None else f"; add it to '__all__' in {file}"
+                message = f"grad of '{key}': unknown name '{use.name}'{hint}"
             yield _problem(op, use.location, message)
 
 
@@ -591,6 +595,14 @@ def check_one_namespace(context: Context) -> Iterator[Problem]:
             yield _problem(op, "namespace", message)
 
 
+def check_owners(context: Context) -> Iterator[Problem]:
+    yield from slips.owners(context.ops)
+
+
+def check_slips(op: Op, context: Context) -> Iterator[Problem]:
+    yield from slips.of_entry(op, context.sources.rule_table)
+
+
 def _article(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
@@ -616,9 +628,11 @@ OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_derivative_inputs,
     check_derivative_names,
     check_sample,
+    check_slips,
 )
 SCHEMA_CHECKS: tuple[Callable[[Context], Iterator[Problem]], ...] = (
     check_duplicate_overloads,
     check_one_namespace,
     check_states,
+    check_owners,
 )

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .model import Op, Schema
-from .problems import Problem
+from .problems import Problem, arranged
 from .rules import Rule, read_rules
 from .schema import read
 from .sources import FORMULAS, PACKAGE, RULES, Functions, Sources
@@ -114,7 +114,7 @@ def read_package(schema: Path, out: Path) -> tuple[Schema, str, list[Problem]]:
     folder = schema / "ops" if (schema / "ops").is_dir() else schema
     found, problems = read(schema.parent, folder, prototypes, sources, adopted)
     found = replace(found, package=name, product=f"{name}.{out.name}", own=frozenset(sources.used))
-    return found, namespace, sorted(set(problems))
+    return found, namespace, arranged(problems)
 
 
 def import_name(package: Path) -> str:

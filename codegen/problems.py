@@ -16,6 +16,13 @@ class Problem:
     location: Location
     subject: str
     message: str
+    is_late: bool = False
+    """Whether there are others that may be its cause, and come first."""
+
+    @property
+    def is_of_a_name(self) -> bool:
+        """Whether it says that there is no such operator, which another entry may have been meant to be."""
+        return ": unknown name '" in self.message
 
     def __str__(self) -> str:
         return (
@@ -23,7 +30,15 @@ class Problem:
         )
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` when a known name is close, else nothing."""
-    close = difflib.get_close_matches(name, sorted(set(known)), 1)
-    return f"; did you mean '{close[0]}'?" if close else ""
+def arranged(problems: Iterable[Problem]) -> list[Problem]:
+    """Each once: what may be the cause of others first, then by place."""
+    return sorted(set(problems), key=lambda problem: (problem.is_late, problem))
+
+
+def did_you_mean(name: str, *known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` when a known name is close, else nothing. Of several groups of names the first with a close one is meant."""
+    for group in known:
+        close = difflib.get_close_matches(name, sorted(set(group)), 1)
+        if close:
+            return f"; did you mean '{close[0]}'?"
+    return ""

@@ -14,7 +14,7 @@ from .entries import read_entries
 from .flops import check_entries, check_rules, formulas
 from .loader import Mapping, Node, Scalar, Sequence, load
 from .model import Op, Parameter, Prototype, Schema
-from .problems import Problem, did_you_mean
+from .problems import Problem, arranged, did_you_mean
 from .sources import Sources
 
 OPS = Path("schema/ops")
@@ -23,11 +23,11 @@ DIRECTIONS = ("in", "out", "inout")
 
 
 def read_schema(root: Path) -> tuple[Schema, list[Problem]]:
-    """The schema of a source tree and what is wrong with it, sorted by place. Only a schema without problems is to be used."""
+    """The schema of a source tree and what is wrong with it, causes first, sorted by place. Only a schema without problems is to be used."""
     schema, problems = read(root, root / OPS, root / ACLNN, Sources(root))
     if (root / "schema" / ACL).exists():
         problems = [*problems, *read_acl(root / "schema")[1]]
-    return schema, sorted(set(problems))
+    return schema, arranged(problems)
 
 
 def read(
@@ -56,8 +56,11 @@ def read(
     if adopted is not None:
         ops = [adopted(op, problems) for op in ops]
     ops = list(with_derived(with_kernels([_as_ruled(op, runtime) for op in ops], runtime)))
-    problems += check(tuple(ops), aclnn, runtime)
-    problems += [*check_rules(runtime), *check_entries(tuple(ops), runtime)]
+    found = check(tuple(ops), aclnn, runtime)
+    if problems:  # what could not be read is missed by what names it: so many lines would hide the cause
+        problems += [replace(problem, is_late=True) for problem in found if not problem.is_of_a_name]
+    else:
+        problems += [*found, *check_rules(runtime), *check_entries(tuple(ops), runtime)]
     schema = Schema(
         tuple(ops),
         aclnn,

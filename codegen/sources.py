@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .model import NAMESPACES, Location, NativeFunction
-from .problems import Problem
+from .problems import Problem, did_you_mean
 from .rules import Rule, read_rules
 
 PACKAGE = Path("src/mindtorch_v2")
@@ -95,6 +95,7 @@ class Sources:
         self.root = root
         self.problems: list[Problem] = []
         self._modules: dict[Path, Functions | None] = {}
+        self._exported: dict[Path, tuple[str, ...]] = {}  # what a module's `__all__` names, where it has one
 
     def at(self, path: Path) -> Path:
         """Where a path of the source tree is."""
@@ -124,6 +125,14 @@ class Sources:
     @cached_property
     def formulas(self) -> Functions:
         return self._public(FORMULAS)
+
+    def unexported_formula(self, name: str) -> str | None:
+        """The file of formulas that has a function of that name, and does not name it in its `__all__`."""
+        for file in sorted(self.at(FORMULAS).glob("[!_]*.py")):
+            path = FORMULAS / file.stem
+            if name in (self._module(path) or {}) and name not in self._exported.get(path, (name,)):
+                return file.relative_to(self.root).as_posix()
+        return None
 
     @cached_property
     def costs(self) -> Functions:
@@ -265,7 +274,23 @@ class Sources:
             place = Location(file.as_posix(), error.lineno or 1, error.offset or 1)
             self.problems.append(Problem(place, "", f"not valid Python: {error.msg}"))
             return {}
-        return self._names(tree.body, package)
+        found = self._names(tree.body, package)
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+                self._export(path, file, statement.value, found)
+        return found
+
+    def _export(self, path: Path, file: Path, listed: ast.expr, found: Functions) -> None:
+        """Take note of `__all__`; a name in it that the module does not have ends every import of it."""
+        if not isinstance(listed, (ast.List, ast.Tuple)):
+            return
+        names = [item for item in listed.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+        self._exported[path] = tuple(str(item.value) for item in names)
+        for item in names:
+            if item.value not in found:
+                place = Location(file.as_posix(), item.lineno, item.col_offset + 1)
+                hint = did_you_mean(str(item.value), found)
+                self.problems.append(Problem(place, "", f"'__all__' names '{item.value}', which is not here{hint}"))
 
     def _names(self, body: list[ast.stmt], package: Path) -> Functions:
         found: Functions = {}
@@ -298,7 +323,10 @@ class Sources:
             for _ in range(statement.level - 1):
                 base = base.parent
             if statement.module:
-                origin = self._module(base / statement.module.replace(".", "/")) or {}
+                where = base / statement.module.replace(".", "/")
+                origin = self._module(where) or {}
+                if any(name.name == "*" for name in statement.names) and where in self._exported:
+                    origin = {name: origin.get(name) for name in self._exported[where]}
         found: Functions = {}
         for name in statement.names:
             if name.name == "*":

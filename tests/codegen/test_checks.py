@@ -450,9 +450,9 @@ def test_all_mistakes_of_a_run_are_printed_and_the_status_is_one(
     problems(entry(meta="elementwse(self, other)", namespace="toch"), g="- add\n")
     assert main(["check", "--root", str(tree)]) == 1
     assert capsys.readouterr().err.splitlines() == [
+        "schema/ops/g.yaml:1:3: an entry must be a mapping that starts with 'func'",  # what cannot be read comes first
         "schema/ops/f.yaml:3:9: mul: unknown meta rule 'elementwse'; did you mean 'elementwise'?",
         "schema/ops/f.yaml:6:14: mul: unknown namespace 'toch'; did you mean 'torch'?",
-        "schema/ops/g.yaml:1:3: an entry must be a mapping that starts with 'func'",
         "3 problems in the schema; nothing was written",
     ]
 

@@ -17,7 +17,7 @@ TRANSPOSE = """\
 """
 ADD = """\
 - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
-  variants: [function, inplace]
+  variants: [function, method, inplace]
   meta: elementwise(self, other)
   grad: none
   kernels: {cpu: reduction.three}
