@@ -123,7 +123,7 @@ static PyObject *planes_like(PyArrayObject *x, int dims, npy_intp batch, npy_int
 {
     npy_intp shape[5] = {batch, channels};
     int single = PyArray_NDIM(x) == dims + 1;
-    memcpy(shape + 2, sizes + 3 - dims, sizeof(npy_intp) * (size_t)dims);
+    copy_dims(shape + 2, sizes + 3 - dims, dims);
     return new_array(dims + 2 - single, shape + single, PyArray_DESCR(x));
 }
 

@@ -223,7 +223,7 @@ static PyObject *diag_embed_kernel(PyObject *const *args)
     if (part.out == NULL) {
         return NULL;
     }
-    memcpy(part.strides, PyArray_STRIDES(part.out), sizeof(npy_intp) * (size_t)ndim);
+    copy_dims(part.strides, PyArray_STRIDES(part.out), ndim);
     memset(PyArray_DATA(part.out), 0, (size_t)PyArray_NBYTES(part.out));
     npy_intp start = to_diagonal(&part, dim1, dim2, offset);
     return finish_part(&part, part.ndim, start);

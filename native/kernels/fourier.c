@@ -134,7 +134,7 @@ static int read_work(Work *work, PyObject *object, PyObject *over, npy_intp last
     if (work->count == 0 || work->count > work->ndim || PyArray_SIZE(x) == 0) {
         return 0;
     }
-    memcpy(work->dims, PyArray_DIMS(x), sizeof(npy_intp) * (size_t)work->ndim);
+    copy_dims(work->dims, PyArray_DIMS(x), work->ndim);
     npy_intp steps = 1;
     for (int i = 0; i < work->count; i++) {
         int dim = as_dim(PyTuple_GET_ITEM(over, i), work->ndim);

@@ -163,7 +163,7 @@ static PyObject *one_hot_kernel(PyObject *const *args)
     if (n == 0 || largest >= classes) {
         return NULL;
     }
-    memcpy(dims, PyArray_DIMS(self), sizeof(npy_intp) * (size_t)PyArray_NDIM(self));
+    copy_dims(dims, PyArray_DIMS(self), PyArray_NDIM(self));
     dims[PyArray_NDIM(self)] = classes;
     PyArrayObject *out = (PyArrayObject *)new_array(PyArray_NDIM(self) + 1, dims, PyArray_DESCR(self));
     if (out != NULL) {

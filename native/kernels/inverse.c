@@ -153,7 +153,7 @@ static PyObject *in_columns(PyObject *object, int turned)
     PyObject *whole = new_array(ndim, PyArray_DIMS(x), PyArray_DESCR(x));
     PyObject *made = whole == NULL ? NULL : new_view((PyArrayObject *)whole, ndim, PyArray_DIMS(x), strides, PyArray_BYTES((PyArrayObject *)whole));
     npy_intp other[MAX_DIMS];
-    memcpy(other, PyArray_STRIDES(x), sizeof(npy_intp) * (size_t)ndim);
+    copy_dims(other, PyArray_STRIDES(x), ndim);
     if (turned) {
         other[ndim - 1] = PyArray_STRIDE(x, ndim - 2);
         other[ndim - 2] = PyArray_STRIDE(x, ndim - 1);
@@ -234,7 +234,7 @@ static PyObject *cholesky_kernel(PyObject *const *args)
     }
     if (upper) {
         npy_intp strides[MAX_DIMS];
-        memcpy(strides, PyArray_STRIDES(x), sizeof(npy_intp) * (size_t)ndim);
+        copy_dims(strides, PyArray_STRIDES(x), ndim);
         strides[ndim - 1] = PyArray_STRIDE(x, ndim - 2);
         strides[ndim - 2] = PyArray_STRIDE(x, ndim - 1);
         Py_SETREF(made, new_view(x, ndim, PyArray_DIMS(x), strides, data));

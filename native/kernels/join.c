@@ -50,7 +50,7 @@ static PyObject *cat_kernel(PyObject *const *args)
             if (dim < 0) {
                 return NULL;
             }
-            memcpy(dims, PyArray_DIMS(first), sizeof(npy_intp) * (size_t)ndim);
+            copy_dims(dims, PyArray_DIMS(first), ndim);
             continue;
         }
         if (PyArray_NDIM(array) != ndim) {
@@ -278,7 +278,7 @@ static PyObject *roll_kernel(PyObject *const *args)
         memcpy(PyArray_BYTES(out), PyArray_BYTES(self) + (n - shift) * item, (size_t)(shift * item));
     }
     else {
-        memcpy(dims, PyArray_DIMS(self), sizeof(npy_intp) * (size_t)ndim);
+        copy_dims(dims, PyArray_DIMS(self), ndim);
         roll_pieces(self, out, shifts, 0, dims, PyArray_BYTES(out), PyArray_BYTES(self), row);
     }
     if (thread != NULL) {

@@ -347,9 +347,9 @@ PyObject *read_places(PyArrayObject *self, const Places *places)
     if (row == NULL) {
         return NULL;
     }
-    memcpy(dims, places->outer_dims, sizeof(npy_intp) * (size_t)places->outer);
-    memcpy(dims + places->outer, places->dims, sizeof(npy_intp) * (size_t)places->ndim);
-    memcpy(dims + places->outer + places->ndim, places->inner_dims, sizeof(npy_intp) * (size_t)places->inner);
+    copy_dims(dims, places->outer_dims, places->outer);
+    copy_dims(dims + places->outer, places->dims, places->ndim);
+    copy_dims(dims + places->outer + places->ndim, places->inner_dims, places->inner);
     PyArrayObject *out = (PyArrayObject *)new_array(places->outer + places->ndim + places->inner, dims, PyArray_DESCR(self));
     npy_intp n = out == NULL ? 0 : size_of(out);
     if (n == 0) {
@@ -389,9 +389,9 @@ int write_places(PyArrayObject *self, const Places *places, PyArrayObject *value
 {
     npy_intp dims[3 * MAX_DIMS], strides[3 * MAX_DIMS];
     int ndim = places->outer + places->ndim + places->inner;
-    memcpy(dims, places->outer_dims, sizeof(npy_intp) * (size_t)places->outer);
-    memcpy(dims + places->outer, places->dims, sizeof(npy_intp) * (size_t)places->ndim);
-    memcpy(dims + places->outer + places->ndim, places->inner_dims, sizeof(npy_intp) * (size_t)places->inner);
+    copy_dims(dims, places->outer_dims, places->outer);
+    copy_dims(dims + places->outer, places->dims, places->ndim);
+    copy_dims(dims + places->outer + places->ndim, places->inner_dims, places->inner);
     if (row == NULL || !(PyArray_FLAGS(self) & NPY_ARRAY_WRITEABLE) || !broadcast_strides(values, ndim, dims, strides) ||
         may_overlap(self, values)) {
         return 0;

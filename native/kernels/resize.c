@@ -292,7 +292,7 @@ static PyObject *resize(PyObject *const *args, int mode, int axes, int backward)
     if (ndim < axes || ndim > MAX_DIMS || !PyArray_SIZE(x) || sizes_of(args[1], out) != axes) {
         return NULL;
     }
-    memcpy(dims, PyArray_DIMS(x), sizeof(npy_intp) * (size_t)ndim);
+    copy_dims(dims, PyArray_DIMS(x), ndim);
     const npy_intp *sizes = dims + ndim - axes;
     PyObject *const *rest = args + 2;
     if (backward) {

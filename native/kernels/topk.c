@@ -76,7 +76,7 @@ static PyObject *topk_kernel(PyObject *const *args)
     if (k < 1 || k > n || n >= NPY_MAX_INT32 || as_dim(args[2], ndim) != ndim - 1) {
         return NULL;
     }
-    memcpy(dims, PyArray_DIMS(x), sizeof(npy_intp) * (size_t)ndim);
+    copy_dims(dims, PyArray_DIMS(x), ndim);
     dims[ndim - 1] = k;
     PyObject *values = new_array(ndim, dims, PyArray_DESCR(x)), *places = values == NULL ? NULL : new_numbers(ndim, dims, NPY_INT64);
     double few[2 * SHORT];

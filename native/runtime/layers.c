@@ -235,7 +235,7 @@ static PyObject *module_call(PyObject *self, PyObject *const *args, Py_ssize_t c
         return PyErr_NoMemory();
     }
     given[0] = self;
-    memcpy(given + 1, args, (size_t)all * sizeof(*args));
+    copy_objects(given + 1, args, all);
     PyObject *dict = dict_of(self);
     int plain = dict != NULL;
     for (int i = 0; plain && i < 4; i++) {
@@ -313,7 +313,7 @@ static PyObject *make_parameter(PyObject *cls, PyObject *const *args, Py_ssize_t
         PyErr_SetString(PyExc_TypeError, "Parameter() takes from 1 to 3 positional arguments");
         return NULL;
     }
-    memcpy(given + 1, args, (size_t)(count + named) * sizeof(*args));
+    copy_objects(given + 1, args, count + named);
     return PyObject_Vectorcall(L.make, given, (size_t)count + 1, kwnames);
 }
 

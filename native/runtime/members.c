@@ -22,7 +22,7 @@ static PyObject *by_python(int number, PyObject *self, PyObject *const *args, Py
         return NULL;
     }
     given[0] = self;
-    memcpy(given + 1, args, (size_t)all * sizeof(*args));
+    copy_objects(given + 1, args, all);
     return PyObject_Vectorcall(fallbacks[number], given, (size_t)(count + 1), kwnames);
 }
 

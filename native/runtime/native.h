@@ -133,6 +133,22 @@ static inline PyArrayObject *array_of(PyObject *tensor)
     return data != NULL && Py_TYPE(data) == &PyArray_Type ? (PyArrayObject *)data : NULL;
 }
 
+/* Sizes or strides. An array without dimensions has no memory of them, which memcpy must not be given, not even for nothing. */
+static inline void copy_dims(npy_intp *to, const npy_intp *from, Py_ssize_t count)
+{
+    if (count > 0) {
+        memcpy(to, from, sizeof(npy_intp) * (size_t)count);
+    }
+}
+
+/* Arguments, likewise. They are borrowed. */
+static inline void copy_objects(PyObject **to, PyObject *const *from, Py_ssize_t count)
+{
+    if (count > 0) {
+        memcpy(to, from, sizeof(PyObject *) * (size_t)count);
+    }
+}
+
 static inline int is_special(void)
 {
     return !S.ready || PySet_GET_SIZE(S.plain) == 0;

@@ -118,7 +118,7 @@ static int shares(Shared *shared, PyObject *kind, int ndim, const npy_intp *dims
         }
         shared->kind = kind;
         shared->ndim = ndim;
-        memcpy(shared->dims, dims, sizeof(npy_intp) * (size_t)ndim);
+        copy_dims(shared->dims, dims, ndim);
         return 1;
     }
     return shared->kind == kind && shared->ndim == ndim && PyArray_CompareLists(shared->dims, dims, ndim);

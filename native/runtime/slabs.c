@@ -146,7 +146,7 @@ int compute_slabs(const Path *path, const Plan *plan, const Bound *bound, const 
     if (flat && compute_chunks(path, plan, bound, given, target)) {
         return 1;
     }
-    memcpy(dims, PyArray_DIMS(target), sizeof(npy_intp) * (size_t)ndim);
+    copy_dims(dims, PyArray_DIMS(target), ndim);
     if (flat) {
         ndim = 1;
         dims[0] = total;
