@@ -31,6 +31,7 @@ _PLACES.update(
     legacy_constructor=f"{__name__}._api.functions.construct:legacy_constructor",
     loops=f"{__name__}._generated.native:LOOPS",
     module_hooks=f"{__name__}.nn.modules._hooks",
+    nested_tensor=f"{__name__}.nested:NestedTensor",
     npu_allocator=f"{__name__}.npu:_get_allocator",
     npu_available=f"{__name__}._backends.npu:is_available",
     npu_generator=f"{__name__}._backends.npu.generator:of_device",

@@ -238,6 +238,11 @@ class NestedTensor(Tensor):
     def __iter__(self) -> Any:
         return iter(self.unbind())
 
+    def __reduce_ex__(self, proto: Any) -> tuple[Any, ...]:
+        from ._serialization.rebuild import reduce_nested
+
+        return reduce_nested(self._parts, self._first())
+
     def __len__(self) -> int:
         raise RuntimeError(_NO_SIZES.format("sizes"))
 

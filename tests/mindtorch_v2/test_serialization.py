@@ -81,9 +81,66 @@ def test_files_of_pytorch(name, options):
         assert got["untyped"].tolist() == [1, 2, 3]
 
 
-def test_conjugate_views_in_the_old_form_are_refused_openly():
-    with pytest.raises(NotImplementedError, match="files of the old form"):
-        torch.load(FIXTURES / "saved_legacy_conj.pt")
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_what_depends_on_elements_that_come_later_in_files_of_the_old_form(weights_only):
+    def read(name):
+        return torch.load(FIXTURES / name, weights_only=weights_only)
+
+    assert read("saved_legacy_conj.pt")["lazy"].tolist() == [1 - 2j]
+    half = read("saved_legacy_complex_half.pt")
+    assert half.dtype is torch.complex32 and half.tolist() == [1 + 2j, 3 - 1j]
+    with open(FIXTURES / "saved_legacy_nested.pt", "rb") as file:
+        content = file.read()
+    stream = io.BytesIO(content + b"behind")
+    nested = torch.load(stream, weights_only=weights_only)
+    assert [part.tolist() for part in nested.unbind()] == [[1, 1], [1, 1, 1]]
+    assert stream.read() == b"behind"
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("zipped", [True, False])
+def test_nested_tensors(weights_only, zipped):
+    got = torch.load(FIXTURES / "saved_nested.pt", weights_only=weights_only)
+    assert [part.tolist() for part in got.unbind()] == [[1, 1], [1, 1, 1]]
+    given = torch.nested.nested_tensor([torch.arange(6.0).reshape(2, 3), torch.ones(1, 3)])
+    buffer = io.BytesIO()
+    torch.save([given, torch.nested.nested_tensor([])], buffer, _use_new_zipfile_serialization=zipped)
+    buffer.seek(0)
+    back, empty = torch.load(buffer, weights_only=weights_only)
+    assert back.is_nested and [part.tolist() for part in back.unbind()] == [[[0, 1, 2], [3, 4, 5]], [[1, 1, 1]]]
+    assert empty.is_nested and len(empty.unbind()) == 0
+    assert [part.tolist() for part in pickle.loads(pickle.dumps(given)).unbind()][1] == [[1, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "offsets"),
+    [
+        ([[5]], [[1]], [0]),
+        ([[2]], [[1 << 61]], [0]),
+        ([[1]], [[1]], [9]),
+        ([[1]], [[1]], [-1]),
+        ([[-1]], [[1]], [0]),
+        ([[1]], [[1]], [0, 0]),
+    ],
+)
+def test_a_nested_tensor_that_leads_out_of_its_buffer(sizes, strides, offsets):
+    with pytest.raises(RuntimeError):
+        torch._utils._rebuild_nested_tensor(
+            torch.ones(4), torch.tensor(sizes), torch.tensor(strides), torch.tensor(offsets)
+        )
+    with pytest.raises(RuntimeError, match="memory of its own"):
+        torch._utils._rebuild_nested_tensor(
+            torch.ones(4),
+            *[torch.ones(1, 1, dtype=torch.int64).expand(1 << 40, 1)] * 2,
+            torch.zeros(1, dtype=torch.int64).expand(1 << 40),
+        )
+
+
+def test_a_whole_lstm_of_pytorch():
+    module = torch.load(FIXTURES / "saved_lstm.pt", weights_only=False)
+    assert type(module) is torch.nn.LSTM
+    output, _ = module(torch.ones(2, 1, 3))
+    assert output.sum().item() == pytest.approx(0.0032536089420318604, abs=1e-6)
 
 
 def test_a_state_dict_of_pytorch_fits_a_module():
@@ -427,6 +484,8 @@ def test_pytorch_reads_our_files(tmp_path):
     module = torch.nn.Linear(2, 2)
     torch.save(sample(), tmp_path / "ours.pt")
     torch.save(module, tmp_path / "module.pt")
+    torch.save(torch.nn.LSTM(3, 4, 2), tmp_path / "lstm.pt")
+    torch.save(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), tmp_path / "nested.pt")
     torch.save({"base": sample()["base"]}, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
     for options in ({}, {"mmap": True}, {"weights_only": False}):
         got = reference.load(tmp_path / "ours.pt", **options)
@@ -438,6 +497,8 @@ def test_pytorch_reads_our_files(tmp_path):
         assert got["meta"].is_meta and got["nested"] == sample()["nested"]
     linear = reference.load(tmp_path / "module.pt", weights_only=False)
     assert type(linear) is reference.nn.Linear and linear.weight.tolist() == module.weight.tolist()
+    assert reference.load(tmp_path / "lstm.pt", weights_only=False)(reference.ones(2, 1, 3))[0].shape == (2, 1, 4)
+    assert [part.tolist() for part in reference.load(tmp_path / "nested.pt").unbind()] == [[1, 1], [1, 1, 1]]
     assert reference.load(tmp_path / "old.pt")["base"].tolist() == [[0, 1, 2], [3, 4, 5]]
 
 

@@ -43,9 +43,13 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{self.dtype.cpp}'")
     if not self.dtype.is_floating_point:
         self = F.to(self, _dtype.get_default_dtype())
-    total = F.lgamma(self)
-    for j in range(1, p):
-        total = F.add(total, F.lgamma(F.sub(self, 0.5 * j)))
+    if p > 100:  # all at once, which takes memory in place of time, or says that there is not so much
+        halves = F.mul(F.arange(p, dtype=self.dtype, device=self.device), 0.5)
+        total = F.sum(F.lgamma(F.sub(F.unsqueeze(self, -1), halves)), -1)
+    else:
+        total = F.lgamma(self)
+        for j in range(1, p):
+            total = F.add(total, F.lgamma(F.sub(self, 0.5 * j)))
     return F.add(total, p * (p - 1) * math.log(math.pi) / 4)
 
 

@@ -19,7 +19,7 @@ from .. import _dtype
 from .._storage import MetaStorage, UntypedStorage, storage_from_root
 from .._typed_storage import LEGACY_STORAGES, TypedStorage, legacy_name
 from .locations import location_tag
-from .rebuild import UNREAD
+from .rebuild import UNREAD, elements_were_missing
 from .records import _fill
 from .shown import shown
 
@@ -125,6 +125,8 @@ def legacy_load(
         raise RuntimeError(f"Invalid protocol version: {version}")
     system = next_pickle()
     foreign = isinstance(system, dict) and system.get("little_endian", True) != (sys.byteorder == "little")
+    elements_were_missing()
+    begin = file.tell()
     try:
         result = next_pickle()
     finally:
@@ -152,6 +154,11 @@ def legacy_load(
             untyped.byteswap(dtype)
         if placed[key].untyped() is not untyped and placed[key].device.type != "meta":
             placed[key].untyped().copy_(untyped)  # it went to a device before its bytes were known
+    if elements_were_missing():
+        end = file.tell()
+        file.seek(begin)
+        result = next_pickle()
+        file.seek(end)
     return result
 
 
@@ -162,7 +169,7 @@ def _text(value: Any) -> Any:
 def _parse(pid: Any) -> tuple[_dtype.dtype, str, str, int, tuple[int, int] | None]:
     if not isinstance(pid, tuple) or len(pid) != 6 or _text(pid[0]) != "storage":
         raise UnpicklingError(f"a storage's persistent id is malformed: {shown(pid)}")
-    dtype = getattr(pid[1], "dtype", None)
+    dtype = _dtype.DTYPES["uint8"] if pid[1] is UntypedStorage else getattr(pid[1], "dtype", None)
     key, location, count, view = _text(pid[2]), _text(pid[3]), pid[4], pid[5]
     if not (
         isinstance(dtype, _dtype.dtype)

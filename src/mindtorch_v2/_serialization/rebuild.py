@@ -150,7 +150,8 @@ def _finish(tensor: Tensor, storage: TypedStorage | UntypedStorage, metadata: An
     if not metadata or isinstance(tensor._data, _payload.MetaPayload):
         return tensor
     if storage.untyped() in UNREAD:
-        raise NotImplementedError(f"{shown(metadata)}: such tensors in files of the old form are not supported")
+        _READING.again = True
+        return tensor
     values = tensor._data
     if not isinstance(metadata, dict) or values.nbytes > storage_of(values).nbytes():
         # The copy of an expanded view could take any amount of memory.
@@ -228,9 +229,14 @@ def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple, state: Any) ->
 
 
 class _Reading(threading.local):
-    """Sparse tensors of the file that a thread reads, whose members may not be there yet when they are made; None outside of files."""
+    """What a thread knows of the file that it reads.
+
+    made: its sparse tensors, whose members may not be there yet when they are made; None outside of files. again: whether a tensor depends on elements that were not there yet, so
+    that the pickle has to be read once more when they are.
+    """
 
     made: list[Tensor] | None = None
+    again: bool = False
 
 
 _READING = _Reading()
@@ -263,6 +269,37 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
     else:
         _READING.made.append(made)
     return made
+
+
+def elements_were_missing() -> bool:
+    """Whether something that was rebuilt since this was asked last is not what it should be, for want of elements."""
+    missing, _READING.again = _READING.again, False
+    return missing
+
+
+def _rebuild_nested_tensor(buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor) -> Tensor:
+    """A nested tensor of what lies in a buffer: sizes and strides are [parts, dimensions], storage_offsets [parts], all of int64.
+
+    RuntimeError where they lead out of the buffer's storage.
+    """
+    numbers = sizes, strides, storage_offsets
+    for given in (buffer, *numbers):
+        if type(given) is not Tensor or isinstance(given._data, (SparsePayload, _payload.MetaPayload)):
+            raise RuntimeError(f"a nested tensor is rebuilt from dense tensors, but got {type(given).__name__}")
+    if any(storage_of(given._data) in UNREAD for given in (buffer, *numbers)):
+        _READING.again = True
+        return buffer
+    for given in numbers:
+        if given._dtype is not _dtype.DTYPES["int64"] or given._data.nbytes > storage_of(given._data).nbytes():
+            raise RuntimeError("the sizes of a nested tensor are not those of a tensor of int64 in memory of its own")
+    if not (sizes.dim() == 2 and sizes.shape == strides.shape and storage_offsets.shape == sizes.shape[:1]):
+        raise RuntimeError("the sizes, strides and offsets of a nested tensor do not go together")
+    storage = storage_of(buffer._data)
+    parts = [
+        _from_storage(storage, buffer._dtype, int(offset), size, stride)
+        for size, stride, offset in zip(sizes.tolist(), strides.tolist(), storage_offsets.tolist(), strict=True)
+    ]
+    return above("nested_tensor")._of(parts, buffer)
 
 
 @contextlib.contextmanager
@@ -302,6 +339,7 @@ REBUILD_FUNCTIONS = (
     _rebuild_device_tensor_from_cpu_tensor,
     _rebuild_device_tensor_from_numpy,
     _rebuild_sparse_tensor,
+    _rebuild_nested_tensor,
 )
 """What makes tensors from the pieces in a file, `_rebuild_from_type_v2` apart."""
 
@@ -317,6 +355,20 @@ def reduce_tensor(t: Tensor, protocol: int = 2) -> tuple[Any, ...]:
     if type(t) is Tensor and not state:
         return func, args
     return _rebuild_from_type_v2, (func, type(t), args, state)
+
+
+def reduce_nested(parts: list[Tensor], like: Tensor) -> tuple[Any, tuple[Any, ...]]:
+    """A nested tensor as a buffer with its parts in a row, and where they lie."""
+    flat = [settled(part.detach().contiguous()).reshape(-1) for part in parts]
+    buffer = np.concatenate(flat) if flat else settled(like)
+    ends = np.cumsum([0, *(part.size for part in flat)], dtype=np.int64)
+    contiguous = [_payload.contiguous_strides(tuple(part.shape)) for part in parts]
+    rows = [
+        np.array(numbers, np.int64).reshape(len(parts), parts[0].dim() if parts else 0)
+        for numbers in ([tuple(part.shape) for part in parts], contiguous)
+    ]
+    numbers = [_tensor.wrap(row, _dtype.DTYPES["int64"]) for row in (*rows, ends[:-1].copy())]
+    return _rebuild_nested_tensor, (_tensor.wrap(buffer, like._dtype), *numbers)
 
 
 def _reduce_plain(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
