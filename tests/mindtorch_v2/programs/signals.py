@@ -44,43 +44,41 @@ PARTS: list[Callable[[], None]] = [arithmetic, layers, transforms, pipelines, op
 
 def main(seed: int, raises: bool) -> None:
     random.seed(seed)
-    came, done = 0, False
+    came, done, armed = 0, False, False
 
     def again() -> None:
         signal.setitimer(signal.ITIMER_REAL, random.random() ** 2 * 0.05 + 0.0005)
 
     def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came += 1
+        nonlocal came, armed
+        if done:
+            return
+        again()
         if raises:
-            raise TimeoutError("disturbed")
+            if armed:  # in the midst of a part
+                armed = False
+                came += 1
+                raise TimeoutError("disturbed")
+            return
+        came += 1
         with torch.enable_grad():  # an optimizer's step may be what is disturbed
             for part in random.sample(PARTS, 2):
                 part()
-        if not done:
-            again()
 
-    def quietly(function: Callable[[], object]) -> Callable[[], None]:
-        def call() -> None:
-            try:
-                function()
-            except TimeoutError:
-                call()
-
-        return call
-
-    rearm, stop = quietly(again), quietly(lambda: signal.setitimer(signal.ITIMER_REAL, 0))
     signal.signal(signal.SIGALRM, handler)
     again()
     for part in random.sample(PARTS, len(PARTS)):
         for _ in range(3):
-            quietly(part)()
-            if raises and came < 20:
-                rearm()
+            try:
+                armed = came < 20
+                part()
+                armed = False
+            except TimeoutError:
+                assert raises
     done = True
-    stop()
+    signal.setitimer(signal.ITIMER_REAL, 0)
     assert signal.getsignal(signal.SIGALRM) is handler
-    quietly(lambda: signal.signal(signal.SIGALRM, signal.SIG_IGN))()
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
     for part in PARTS:
         part()
     print(came)
