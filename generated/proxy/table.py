@@ -587,14 +587,12 @@ ROWS = {
         "classes": "ErrorHandler ProcessFailure",
     },
     "distributed.launcher": {
-        "tier": 3,
-        "from": {'torch.distributed.launcher.api': 'LaunchConfig elastic_launch'},
+        "tier": 2,
+        "from": {'mindtorch_v2._torch_proxy.stubs.launching': 'LaunchConfig elastic_launch'},
     },
     "distributed.launcher.api": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "LaunchConfig elastic_launch",
-        "functions": "launch_agent",
+        "tier": 2,
+        "from": {'mindtorch_v2._torch_proxy.stubs.launching': 'LaunchConfig elastic_launch launch_agent'},
     },
     "distributed.rpc": {
         "tier": 3,

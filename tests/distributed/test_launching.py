@@ -145,3 +145,11 @@ def test_spawned_processes_end_together(tmp_path):
     for how, said in (("raise", "ProcessRaisedException"), ("kill", "terminated with signal SIGKILL")):
         _, errors, code = finish(start("spawned_failing.py", f"file://{tmp_path / how}", how), 12)
         assert code and said in errors, errors
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_functions_in_processes(method):
+    assert "ok" in run("called.py", "well", method, launcher=start)
+    assert "ok" in run("called.py", "once", method, launcher=start)
+    _, errors, code = finish(start("called.py", "always", method), 60)
+    assert code and "ProcessRaisedException" in errors and "this one fails" in errors
