@@ -14,7 +14,7 @@ TORCH := torch==2.13.0
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
 
-.PHONY: check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+.PHONY: sanitize check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -30,6 +30,9 @@ test-properties: $(TEST)/.made  ## the property tests with EXAMPLES examples per
 
 check-npu: ## every bound operator against the CPU, times, and a report; on the emulator where MINDTORCH_NPU_EMULATOR=1 is set
 	PYTHONPATH=src OMP_NUM_THREADS=1 $(or $(wildcard $(TEST)/bin/python),python) -m mindtorch_v2.npu.check
+
+sanitize: $(TEST)/.made  ## the extension under address, undefined-behaviour and thread sanitizers, with hostile files and calls (SANITIZE="files calls threaded")
+	JOBS=$(JOBS) $(TEST)/bin/python tests/hostile/sanitize.py $(SANITIZE)
 
 test-npu: $(TEST)/.made emulator  ## the tests on NPUs, with the emulator
 	MINDTORCH_NPU_EMULATOR=1 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/npu
