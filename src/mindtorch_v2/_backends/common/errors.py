@@ -9,7 +9,11 @@ class LinAlgError(RuntimeError):
     """A matrix does not allow the operation: it is singular, or not positive-definite, or an algorithm did not converge."""
 
 
-LinAlgError.__module__ = "torch.linalg"
+LinAlgError.__module__, LinAlgError.__name__, LinAlgError.__qualname__ = (
+    "torch.linalg",
+    "_LinAlgError",
+    "LinAlgError",
+)  # as PyTorch's says; found as what it is
 
 # `{}` is the info of the matrix: the number of the column that failed.
 CHOLESKY = (
