@@ -15,7 +15,7 @@ NAMES = {"mpi": "MpiEngine", "store": "StoreEngine"}
 def finish(process, seconds):
     """The output, the errors and the exit code of a process that has to end in time."""
     begin = time.monotonic()
-    printed, errors = process.communicate(timeout=120)
+    printed, errors = process.communicate(timeout=300)
     assert time.monotonic() - begin < seconds, (printed, errors)
     return printed, errors, process.returncode
 
