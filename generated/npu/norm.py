@@ -26,7 +26,7 @@ def native_group_norm(out, input, weight, bias, N, C, HxW, group, eps):
 
 
 def native_group_norm_backward(out, grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask):
-    return launch(aclnnGroupNormBackward, grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask, out[0], out[1], out[2])
+    return launch(aclnnGroupNormBackward, grad_out, input, mean, rstd, weight, N, C, HxW, group, given(output_mask, out), out[0], out[1], out[2])
 
 
 def native_batch_norm(out, input, weight, bias, running_mean, running_var, training, momentum, eps):
@@ -34,7 +34,7 @@ def native_batch_norm(out, input, weight, bias, running_mean, running_var, train
 
 
 def native_batch_norm_backward(out, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask):
-    return launch(aclnnBatchNormBackward, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask, out[0], out[1], out[2])
+    return launch(aclnnBatchNormBackward, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, given(output_mask, out), out[0], out[1], out[2])
 
 
 KERNELS = {
