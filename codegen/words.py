@@ -165,6 +165,11 @@ TAGS = (
     Word("nondeterministic_seeded", "It moves the generator on, so that its calls keep their order."),
     Word("uninitialized", "What it makes is filled while deterministic algorithms are asked for."),
     Word("data_dependent", "The shape of the result depends on values: the meta device refuses it."),
+    Word(
+        "by_rows",
+        "It works along `dim`, or the last dimensions that `normalized_shape` says, and cannot fail whatever its elements are: what some rows give does not depend on others, and has the "
+        "same bits without them.",
+    ),
     Word("lookup", "It reads of its first argument only what it gives back, which counts for the bytes it moves."),
     Word("product", "Its work is that of matrix products, which `torch.utils.flop_counter` counts."),
     Word("any_device", "Its tensors may be on different devices."),

@@ -10,7 +10,7 @@ from ..meta import shape as _meta
 cat = Operator("cat", "",
     (Param('tensors', 'Tensor', is_list=True), Param('dim', 'int', default=0), ),
     meta=_meta.cat, cast=(0,), kernels={"cpu": kernels_shape.cat}, sparse={"coo": "shape.cat", "csr": "shape.cat"},
-    tags=('autocast_promote',), out=('joined', 'distinct'), variants=('function', 'out'), derivatives="shape",
+    tags=('autocast_promote', 'by_rows'), out=('joined', 'distinct'), variants=('function', 'out'), derivatives="shape",
 )
 stack = Operator("stack", "",
     (Param('tensors', 'Tensor', is_list=True), Param('dim', 'int', default=0), ),

@@ -378,9 +378,15 @@ typedef struct {
     const char *at[BLOCK_SLOTS]; /* where each slot is for the present block */
 } Worker;
 
+/* From one buffer to the next: not a whole number of pages, in which they would claim the same places of the first cache. */
+static inline size_t buffer_step(const BlockProgram *program)
+{
+    return BLOCK * (size_t)program->width + 320;
+}
+
 static inline char *buffer_of(const Worker *worker, int slot)
 {
-    return worker->buffers + (size_t)worker->program->buffer[slot] * BLOCK * (size_t)worker->program->width;
+    return worker->buffers + (size_t)worker->program->buffer[slot] * buffer_step(worker->program);
 }
 
 static void prepare(Worker *worker, npy_intp longest)
@@ -470,7 +476,7 @@ static npy_intp run_blocks(BlockProgram *program)
     char *memory = NULL;
     if (program->buffers) {
         /* Room to begin at a cache line: loops of wide vectors are slower across two. */
-        memory = PyMem_RawMalloc((size_t)program->buffers * BLOCK * (size_t)program->width + 64);
+        memory = PyMem_RawMalloc((size_t)program->buffers * buffer_step(program) + 64);
         if (memory == NULL) {
             return -1;
         }

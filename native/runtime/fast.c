@@ -98,6 +98,24 @@ static PyObject *run_recorded(const Path *path, PyObject *recorder, PyObject *co
     return made == NULL || !history || !path->records ? made : record_call(path->op, made, bound, path->params);
 }
 
+/* A call that a careful pipeline does not let wait, as without a pipeline. NULL without an exception leaves it to Python. */
+static PyObject *run_at_once(Path *path, const Bound *bound)
+{
+    for (int i = 0; i < path->params; i++) {
+        if (bound->value[i] != NULL && settle_argument(bound->value[i]) < 0) {
+            return NULL;
+        }
+    }
+    if (bound->out != NULL) {
+        return NULL;
+    }
+    PyObject *result = path->run == NULL ? NULL : path->run(path, bound->value);
+    if (result == NULL && path->by == BY_PLAN && !PyErr_Occurred()) {
+        result = run_planned(path, bound);
+    }
+    return result;
+}
+
 static PyObject *call_recording(Fast *self, PyObject *recorder, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
@@ -108,6 +126,11 @@ static PyObject *call_recording(Fast *self, PyObject *recorder, PyObject *const 
     for (int i = 0; i < self->count && result == NULL && learnt == NULL; i++) {
         const Path *path = &self->paths[i];
         int fits = bind_path(path, args, n, kwnames, &bound);
+        if (fits == FITS && path->runs_at_once && recorder_is_careful(recorder)) {
+            result = run_at_once((Path *)path, &bound);
+            bound_clear(&bound);
+            break;
+        }
         if (fits == FITS && path->run != NULL && bound.out == NULL) {
             result = run_recorded(path, recorder, bound.value, &key);
             learnt = key == NULL ? NULL : path;
@@ -123,7 +146,7 @@ static PyObject *call_recording(Fast *self, PyObject *recorder, PyObject *const 
             break;
         }
     }
-    if (result == NULL) {
+    if (result == NULL && !PyErr_Occurred()) {
         result = call_fallback(self, args, nargsf, kwnames);
         if (result != NULL && learnt != NULL) {
             const Recordable call = recordable(learnt);

@@ -45,6 +45,7 @@ struct Path {
     PyObject *blocks;      /* the records of those loops */
     PyObject *fast;        /* the kernel as a pipeline runs it later, or NULL */
     int by;                /* BY_... */
+    int runs_at_once;      /* never waits in a careful pipeline, and writes to no argument */
     int has_out, has_requires_grad;
     int autocast;  /* casts arguments, or their like, under autocast */
     int pointwise; /* numbers are operands: the rule looks at their kind and range alone */

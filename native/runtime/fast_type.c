@@ -80,14 +80,14 @@ static int read_short_cut(Path *path, PyObject *description)
 }
 
 /* One path from its description (see `accelerate` in _dispatch/native.py):
- * (op, binding, by, is_view, inplace, records, numbers, pointwise, autocast, mutates, ufunc, short cut or None). */
+ * (op, binding, by, is_view, inplace, records, numbers, pointwise, autocast, mutates, runs_at_once, ufunc, short cut or None). */
 static int read_path(Path *path, PyObject *description)
 {
     PyObject *op, *binding, *ufunc, *short_cut;
     int numbers;
     memset(path, 0, sizeof(*path));
-    if (!PyArg_ParseTuple(description, "OO!iiiiiiiiOO", &op, &PyTuple_Type, &binding, &path->by, &path->is_view, &path->inplace, &path->records, &numbers,
-                          &path->pointwise, &path->autocast, &path->mutates, &ufunc, &short_cut) ||
+    if (!PyArg_ParseTuple(description, "OO!iiiiiiiiiOO", &op, &PyTuple_Type, &binding, &path->by, &path->is_view, &path->inplace, &path->records, &numbers,
+                          &path->pointwise, &path->autocast, &path->mutates, &path->runs_at_once, &ufunc, &short_cut) ||
         read_binding(path, binding) < 0) {
         return -1;
     }

@@ -17,7 +17,7 @@ static struct {
     PyObject *none;                     /* () */
     getattrofunc usual;                 /* the look-up of classes with a `__getattr__` */
     /* interned names */
-    PyObject *parameters, *buffers, *modules, *forward, *get_name, *set_name, *lookup_name, *register_name;
+    PyObject *parameters, *buffers, *modules, *forward, *compiled, *get_name, *set_name, *lookup_name, *register_name;
     PyObject *own_hooks[4];
 } L;
 
@@ -237,7 +237,7 @@ static PyObject *module_call(PyObject *self, PyObject *const *args, Py_ssize_t c
     given[0] = self;
     copy_objects(given + 1, args, all);
     PyObject *dict = dict_of(self);
-    int plain = dict != NULL;
+    int plain = dict != NULL && PyDict_GetItemWithError(dict, L.compiled) == NULL;
     for (int i = 0; plain && i < 4; i++) {
         PyObject *hooks = PyDict_GetItemWithError(dict, L.own_hooks[i]);
         plain = hooks != NULL && PyDict_Check(hooks) && PyDict_GET_SIZE(hooks) == 0;
@@ -367,7 +367,7 @@ PyObject *connect_module(PyObject *module, PyObject *args)
     L.on_module = Py_NewRef(on_module);
     static const char *const own[] = {"_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks"};
     int failed = take_name(&L.parameters, "_parameters") || take_name(&L.buffers, "_buffers") || take_name(&L.modules, "_modules") ||
-                 take_name(&L.forward, "forward") || take_name(&L.get_name, "__getattr__") || take_name(&L.set_name, "__setattr__") ||
+                 take_name(&L.forward, "forward") || take_name(&L.compiled, "_compiled_call_impl") || take_name(&L.get_name, "__getattr__") || take_name(&L.set_name, "__setattr__") ||
                  take_name(&L.lookup_name, "__getattribute__") ||
                  take_name(&L.register_name, "register_parameter");
     for (int i = 0; i < 4 && !failed; i++) {

@@ -187,6 +187,7 @@ static PyMethodDef functions[] = {
     {"forget_plans", forget_plans, METH_NOARGS, "Forget what rules have said: they may say something else now."},
     {"loops", loops, METH_NOARGS, "The loops of the block interpreter by number: name, kinds of operands (T array or number, S number), to bool."},
     {"connect_pipeline", (PyCFunction)(void (*)(void))connect_pipeline, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of pipeline mode."},
+    {"run_rows", (PyCFunction)(void (*)(void))run_rows, METH_FASTCALL, "Run calls over parts of their operands, one part after the other."},
     {"run_chain", run_chain, METH_O, "Run entries that are one chain; None when they are not."},
     {"kernel_names", kernel_names, METH_NOARGS, "The names of the kernels that are in C: `module.function` of the Python ones."},
     {"empty", (PyCFunction)(void (*)(void))empty_array, METH_FASTCALL, "empty(shape, dtype): an uninitialised array; a large one in kept memory."},

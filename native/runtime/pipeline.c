@@ -9,12 +9,12 @@ Pipeline P;
 
 PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"recorder", "entry", "pending", "storage", "spec", "block", "window", "recorded", "specs", "homes", NULL};
-    PyObject *recorder, *entry, *pending, *storage, *spec, *block, *window, *recorded, *specs, *homes;
+    static char *keywords[] = {"recorder", "entry", "pending", "storage", "spec", "block", "window", "recorded", "specs", "homes", "settled", NULL};
+    PyObject *recorder, *entry, *pending, *storage, *spec, *block, *window, *recorded, *specs, *homes, *settled;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!O!O!O!O!O!", keywords, &PyType_Type, &recorder, &PyType_Type, &entry, &PyType_Type, &pending,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!O!O!O!O!O!O", keywords, &PyType_Type, &recorder, &PyType_Type, &entry, &PyType_Type, &pending,
                                      &PyType_Type, &storage, &PyType_Type, &spec, &PyType_Type, &block, &PyType_Type, &window, &PySet_Type, &recorded,
-                                     &PyDict_Type, &specs, &PyTuple_Type, &homes)) {
+                                     &PyDict_Type, &specs, &PyTuple_Type, &homes, &settled)) {
         return NULL;
     }
     if (!S.ready) {
@@ -39,7 +39,8 @@ PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
                               {"dtype", &P.window_dtype}, {"offset", &P.window_offset}, {NULL, NULL}};
     const Slot of_block[] = {{"opcode", &P.block_opcode}, {"operands", &P.block_operands}, {NULL, NULL}};
     const Slot of_recorder[] = {{"entries", &P.recorder_entries}, {"pipes", &P.recorder_pipes},         {"bytes", &P.recorder_bytes},
-                                {"max_ops", &P.recorder_max_ops}, {"max_bytes", &P.recorder_max_bytes}, {"foreign", &P.recorder_foreign}, {NULL, NULL}};
+                                {"max_ops", &P.recorder_max_ops}, {"max_bytes", &P.recorder_max_bytes}, {"foreign", &P.recorder_foreign}, {"careful", &P.recorder_careful},
+                                {NULL, NULL}};
     if (find_slots(pending, of_pending) < 0 || find_slots(storage, of_storage) < 0 || find_slots(entry, of_entry) < 0 ||
         find_slots(spec, of_spec) < 0 || find_slots(block, of_block) < 0 || find_slots(window, of_window) < 0 || find_slots(recorder, of_recorder) < 0) {
         return NULL;
@@ -62,6 +63,7 @@ PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs)
     P.specs = Py_NewRef(specs);
     P.recorded = Py_NewRef(recorded);
     P.homes = Py_NewRef(homes);
+    P.settled = Py_NewRef(settled);
     P.ready = 1;
     Py_RETURN_NONE;
 }
@@ -76,6 +78,29 @@ PyObject *pipeline_recorder(void)
         Py_CLEAR(recorder);
     }
     return recorder;
+}
+
+int recorder_is_careful(PyObject *recorder)
+{
+    return SLOT(recorder, P.recorder_careful) == Py_True;
+}
+
+int settle_argument(PyObject *argument)
+{
+    if (PyList_CheckExact(argument) || PyTuple_CheckExact(argument)) {
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(argument); i++) {
+            if (settle_argument(PySequence_Fast_GET_ITEM(argument, i)) < 0) {
+                return -1;
+            }
+        }
+        return 0;
+    }
+    if (!is_recorded_tensor(argument) || SLOT(argument, S.at_data) == NULL || Py_TYPE(SLOT(argument, S.at_data)) != P.pending) {
+        return 0;
+    }
+    PyObject *data = PyObject_CallOneArg(P.settled, argument);
+    Py_XDECREF(data);
+    return data == NULL ? -1 : 0;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- operands */

@@ -19,6 +19,11 @@ typedef struct {
 /* The recorder of this thread's pipelines (a new reference), or NULL: there is none, something else is special too, or an exception. */
 INTERNAL PyObject *pipeline_recorder(void);
 
+/* Whether only such calls wait as cannot fail whatever their elements are. */
+INTERNAL int recorder_is_careful(PyObject *recorder);
+/* Makes real a tensor, and those of a list or tuple, that may be pending; -1 with what their operators raised. */
+INTERNAL int settle_argument(PyObject *argument);
+
 /* The pending tensor of a call; NULL without an exception declines. `history`: whether an operand may have one. */
 INTERNAL PyObject *pipeline_record(PyObject *recorder, const Recordable *call, PyObject *const *bound, int *history);
 
@@ -40,6 +45,7 @@ INTERNAL PyObject *append_entry(PyObject *recorder, PyObject *entry);
 
 INTERNAL PyObject *connect_pipeline(PyObject *module, PyObject *args, PyObject *kwargs);
 INTERNAL PyObject *run_chain(PyObject *module, PyObject *entries);
+INTERNAL PyObject *run_rows(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* Slots of the classes of `_pending` and `_dispatch/pipeline/values`. */
 typedef struct {
@@ -48,6 +54,7 @@ typedef struct {
     PyObject *recorded; /* the set of Note [The special state] */
     PyObject *specs;    /* the dict of recall.c */
     PyObject *homes;    /* what the paths of this package's files begin with */
+    PyObject *settled;  /* the function of `_pending` */
     PyObject *zero, *run, *pipeline, *lasti, *empty;
     Py_ssize_t pending_shape, pending_stride, pending_dtype, pending_offset, pending_storage, pending_settled;
     Py_ssize_t storage_value, storage_device, storage_writes;
@@ -56,7 +63,8 @@ typedef struct {
     Py_ssize_t spec_shape, spec_dtype, spec_stride, spec_compute;
     Py_ssize_t window_value, window_shape, window_stride, window_dtype, window_offset;
     Py_ssize_t block_opcode, block_operands;
-    Py_ssize_t recorder_entries, recorder_pipes, recorder_bytes, recorder_max_ops, recorder_max_bytes, recorder_foreign;
+    Py_ssize_t recorder_entries, recorder_pipes, recorder_bytes, recorder_max_ops, recorder_max_bytes, recorder_foreign,
+        recorder_careful;
 } Pipeline;
 
 extern INTERNAL Pipeline P;

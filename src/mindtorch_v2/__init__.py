@@ -124,6 +124,7 @@ _BY_MODULE = {
         "set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads "
         "set_warn_always use_deterministic_algorithms"
     ),
+    "_compiling.public": "compile",
     "_lobpcg": "lobpcg",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_planning.run": "plan",

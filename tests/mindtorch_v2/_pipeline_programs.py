@@ -19,6 +19,7 @@ from strategies.outcomes import ERRORS, is_tensor
 
 import mindtorch_v2 as torch
 from mindtorch_v2._dispatch import ops
+from mindtorch_v2._dispatch.pipeline.context import Careful
 from mindtorch_v2._pending import settled
 
 
@@ -33,13 +34,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """Lines before, in and after the block. pipeline: the arguments of the block; inner: the lines of the block that have a block of their own."""
+    """Lines before, in and after the block. pipeline: the arguments of the block; inner: the lines of the block that have a block of their own; careful: whether the block
+    is a compiled function's."""
 
     before: tuple[Step, ...]
     body: tuple[Step, ...]
     after: tuple[Step, ...] = ()
     pipeline: str = ""
     inner: tuple[int, int] = (0, 0)
+    careful: bool = False
 
     def show(self) -> str:
         """The program as it stands in a file."""
@@ -48,7 +51,7 @@ class Program:
             "from mindtorch_v2._dispatch import ops",
             "torch.manual_seed(0)",
             *(step.text for step in self.before),
-            f"with torch.pipeline({self.pipeline}) as pipe:",
+            f"with {'Careful()' if self.careful else f'torch.pipeline({self.pipeline})'} as pipe:",
         ]
         start, stop = self.inner
         for place, step in enumerate(self.body):
@@ -138,7 +141,7 @@ class Run:
         self.names["pipe"] = None
 
     def _block(self) -> Any:
-        made = eval(f"torch.pipeline({self.program.pipeline})", self.names)
+        made = Careful() if self.program.careful else eval(f"torch.pipeline({self.program.pipeline})", self.names)
         self.names["pipe"] = made
         return made
 

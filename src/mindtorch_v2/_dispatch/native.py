@@ -307,9 +307,16 @@ def _describe(path: tuple, method: bool, reflected: str, inplace: bool) -> tuple
         "pointwise" in op.tags,
         any(tag.startswith("autocast_") for tag in op.tags),
         -1 if op.mutates is None else op.mutates,
+        by == _BY_PLAN and not inplace and _runs_at_once(op),
         ufunc_of(path),
         _short_cut(path, reflected, inplace) if len(path) > 1 else None,
     )
+
+
+def _runs_at_once(op: Operator) -> bool:
+    """Whether a careful pipeline never lets an operator wait, which writes to nothing that what waits may read."""
+    waits = op.is_view or op.block or "by_rows" in op.tags
+    return not waits and op.mutates is None and "updates_statistics" not in op.tags
 
 
 _MAX_PARAMS = 16  # as native.h has it

@@ -22,7 +22,7 @@ class Call:
     op: Any
     block: Any
     given: list[tuple[bool, int]]
-    target: ndarray | None
+    target: Any
     dtype: np.dtype
 
 
@@ -35,8 +35,8 @@ class Chain:
     sources: list = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
-    def add(self, op: Any, block: Any, given: list, target: ndarray | None, dtype: np.dtype) -> None:
-        """Append a call; target: the array for its result, None when the chain alone reads it."""
+    def add(self, op: Any, block: Any, given: list, target: Any, dtype: np.dtype) -> None:
+        """Append a call; target: the array for its result (or what stands for it), None when the chain alone reads it."""
         self.calls.append(Call(op, block, given, target, dtype))
 
     def last_reads(self) -> list[int]:
@@ -51,7 +51,33 @@ class Chain:
 
 def run_in_c(chain: Chain) -> None:
     """One program of the interpreter."""
-    inputs: list[ndarray] = []
+    made = assemble(chain)
+    outputs = [call.target for call in chain.calls if call.target is not None]
+    program = native.extension.Program(
+        chain.kind.itemsize,
+        chain.shape,
+        made.instructions,
+        (*made.inputs, *outputs),
+        len(made.inputs),
+        made.temporaries,
+        made.immediates,
+    )
+    program.run()
+
+
+@dataclass
+class Assembled:
+    """A chain for the interpreter: instructions over slots, of which the first are the inputs, then come the calls with targets, temporaries, numbers."""
+
+    instructions: tuple
+    inputs: list
+    temporaries: int
+    immediates: tuple
+
+
+def assemble(chain: Chain) -> Assembled:
+    """The slots and instructions of a chain; what is no number among its sources is an input."""
+    inputs: list[Any] = []
     immediates: list[float] = []
     slots: dict[int, tuple[str, int]] = {}  # by source
     for call in chain.calls:
@@ -59,14 +85,13 @@ def run_in_c(chain: Chain) -> None:
             inner, n = call.given[position]
             if not inner and n not in slots:
                 source = chain.sources[n]
-                if isinstance(source, ndarray):
-                    slots[n] = ("input", len(inputs))
-                    inputs.append(source)
-                else:
+                if source.__class__ is int or source.__class__ is float:
                     slots[n] = ("immediate", len(immediates))
                     immediates.append(float(source))
-    outputs = [call.target for call in chain.calls if call.target is not None]
-    first_temporary = len(inputs) + len(outputs)
+                else:
+                    slots[n] = ("input", len(inputs))
+                    inputs.append(source)
+    first_temporary = len(inputs) + sum(call.target is not None for call in chain.calls)
     last = chain.last_reads()
     free: list[int] = []
     temporaries = 0
@@ -100,16 +125,7 @@ def run_in_c(chain: Chain) -> None:
         )
         for step in steps
     )
-    program = native.extension.Program(
-        chain.kind.itemsize,
-        chain.shape,
-        instructions,
-        (*inputs, *outputs),
-        len(inputs),
-        temporaries,
-        tuple(immediates),
-    )
-    program.run()
+    return Assembled(instructions, inputs, temporaries, tuple(immediates))
 
 
 def run_in_numpy(chain: Chain) -> None:

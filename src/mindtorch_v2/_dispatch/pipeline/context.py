@@ -25,6 +25,9 @@ class Pipeline:
     behind torch's back within the block may be seen in its new state. Blocks nest, and belong to the thread that entered them.
     """
 
+    careful = False
+    """Whether only such calls wait as cannot fail whatever the data are: see `Careful`."""
+
     def __init__(self, fuse: bool = True, max_ops: int = MAX_OPS, max_bytes: int = MAX_BYTES) -> None:
         if max_ops < 1 or max_bytes < 0:
             raise ValueError(
@@ -91,6 +94,29 @@ class Pipeline:
     def note(self, plan: list, sources: list | None = None) -> None:
         """Remember the plan of a flush: a list of steps, each a list of lines as `report.line` makes them, and which steps each reads."""
         self._history.add(plan, sources)
+
+    def note_steps(self, steps: list) -> None:
+        """Remember a flush by its steps."""
+        self.note([[report.line(entry, step) for entry in step.entries] for step in steps], report.sources_of(steps))
+
+
+class Careful(Pipeline):
+    """A pipeline that a program cannot tell from running at once, but by its time: pointwise operators on floating-point numbers and those that work row by
+    row wait, since they cannot fail; all others run where they are called. Chains of both go part by part through the cache (see rows.py)."""
+
+    careful = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.saved = 0  # bytes of results that were never written to memory: nobody asks for more
+
+    def note(self, plan: list, sources: list | None = None) -> None:
+        self.saved += sum(line[5] for step in plan for line in step)
+
+    def note_steps(self, steps: list) -> None:
+        for step in steps:
+            if step.fused:
+                self.saved += sum(entry.nbytes() for entry in step.entries if not entry.kept)
 
 
 def pipeline(fuse: bool = True, max_ops: int = MAX_OPS, max_bytes: int = MAX_BYTES) -> Pipeline:

@@ -34,7 +34,7 @@ from ..._tensor import Tensor, wrap
 from .. import native
 from ..backends import backend_of
 from ..operator import Block, Operator
-from . import report, schedule
+from . import rows, schedule
 from .sole import is_sole
 from .values import HOMES, Entry, Failure, Given, Part, Value, Window, caller, covers, describe, memory_of, pending
 
@@ -45,7 +45,7 @@ _LARGE = 1 << 63
 class Recorder:
     """What one thread has recorded. The lock is held while entries run or are recorded; see Note [Other threads]."""
 
-    __slots__ = ("entries", "lock", "pipes", "bytes", "max_ops", "max_bytes", "foreign", "running", "__weakref__")
+    __slots__ = ("entries", "lock", "pipes", "bytes", "max_ops", "max_bytes", "foreign", "running", "careful", "__weakref__")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -56,19 +56,23 @@ class Recorder:
         self.max_bytes = 0
         self.foreign = False  # whether another thread runs entries
         self.running: list[Any] = []  # the steps of the flush that is under way
+        self.careful = False  # of the innermost pipeline
 
     def enter(self, pipe: Any) -> None:
         """Begin a block."""
         self.pipes.append(pipe)
-        self.max_ops, self.max_bytes = pipe.max_ops, pipe.max_bytes
+        self._follow(pipe)
 
     def leave(self, pipe: Any) -> bool:
         """End a block; whether it was the last one."""
         self.pipes.remove(pipe)
         if not self.pipes:
             return True
-        self.max_ops, self.max_bytes = self.pipes[-1].max_ops, self.pipes[-1].max_bytes
+        self._follow(self.pipes[-1])
         return False
+
+    def _follow(self, pipe: Any) -> None:
+        self.max_ops, self.max_bytes, self.careful = pipe.max_ops, pipe.max_bytes, pipe.careful
 
     def preview(self, fuse: bool) -> list:
         """The steps in which everything would run now."""
@@ -80,6 +84,8 @@ class Recorder:
 
     def defers(self, op: Operator, spec: Any, args: tuple, where: device) -> bool:
         """Whether a call can wait: not where the data decide the shape, nor where it may fail whatever the data are."""
+        if self.careful and not rows.may_wait(op, spec, args, where):
+            return False
         if _updates(op, args):
             return False
         specs = (spec,) if spec.__class__ is Spec else spec
@@ -133,7 +139,7 @@ class Recorder:
     def _record_write(
         self, op: Operator, spec: Spec, args: tuple, target: Tensor, where: device, inplace: bool
     ) -> bool:
-        if not _fits(op, (spec,), args, where):
+        if not _fits(op, (spec,), args, where) or (self.careful and not rows.may_wait(op, spec, args, where)):
             return False
         self._keep_limits()
         data = target._data
@@ -160,6 +166,8 @@ class Recorder:
             entry.holder, value.holder = value.holder, None
             storage.value = entry
             return True
+        if self.careful:
+            return False
         storage.writes += 1  # first: it makes the tensor pending, as an argument too
         entry = self._entry(op, spec, args, where, "inplace" if inplace else "into")
         describe(entry, (), (), None, self)
@@ -309,11 +317,9 @@ class Recorder:
             if everything:
                 self.bytes = 0
             pipe = self.pipes[-1] if self.pipes else None
-            steps = schedule.plan(chosen, rest, pipe is None or pipe.fuse)
+            steps = schedule.plan(chosen, rest, pipe is None or pipe.fuse, pipe is not None and pipe.careful)
             if pipe is not None:
-                pipe.note(
-                    [[report.line(entry, step) for entry in step.entries] for step in steps], report.sources_of(steps)
-                )
+                pipe.note_steps(steps)
             del entries, chosen, rest  # each result is to go when it has been read for the last time
             outer, self.running = self.running, steps
             try:
@@ -384,4 +390,5 @@ def connect() -> None:
             recorded=RECORDED,
             specs=SPECS,
             homes=HOMES,
+            settled=settled,
         )

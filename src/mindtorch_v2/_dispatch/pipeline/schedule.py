@@ -8,7 +8,7 @@ from typing import Any
 from ..._tensor import Tensor
 from ..backends import backend_of
 from ..dispatcher import reshaped_copy
-from . import fusion
+from . import fusion, rows
 from .sole import is_sole
 from .values import Entry, Failure, Part, Value, Window, as_tensor, root_of
 
@@ -67,8 +67,62 @@ def select(
     return chosen, rest
 
 
-def plan(chosen: list[Entry], rest: list[Entry], fuse: bool) -> list[Step]:
+def plan(chosen: list[Entry], rest: list[Entry], fuse: bool, by_rows: bool = False) -> list[Step]:
     """The steps of the chosen entries. Marks as kept the values that a step has to write to memory."""
+    steps = _by_rows(chosen) if by_rows else _chains(chosen, fuse)
+    for step in steps:
+        step.fused = len(step.entries) > 1
+        for entry in step.entries:
+            for value in entry.results():
+                value.kept = value.is_held()
+    for entry in (*(e for step in steps for e in step.entries), *rest):  # in the order in which they run
+        for value in entry.operands():
+            value.reader = entry
+            if value.step is not entry.step or value.step is None:
+                value.kept = True
+    return steps
+
+
+def _by_rows(chosen: list[Entry]) -> list[Step]:
+    """Steps that go by rows where entries do (see Note [Rows]), and chains elsewhere."""
+    steps: list[Step] = []
+    open_step: Step | None = None
+
+    def close() -> None:
+        if open_step is None:
+            return
+        chained = _chains(open_step.entries, True)
+        if len(chained) == 1 or not rows.is_worth(open_step.entries, open_step.group):
+            steps.extend(chained)
+            return
+        for entry in open_step.entries:
+            entry.step = open_step
+        steps.append(open_step)
+
+    for entry in chosen:
+        if open_step is not None:
+            lead = rows.joined(open_step.group, entry, open_step)
+            if lead is not None:
+                open_step.group.lead = lead
+                open_step.entries.append(entry)
+                entry.step = open_step
+                continue
+            close()
+            open_step = None
+        lead = rows.lead_of(entry)
+        if lead is not None:
+            open_step = Step([entry], rows.Group(lead, len(entry.shape)))
+            if rows.joined(open_step.group, entry, None) is not None:
+                entry.step = open_step
+                continue
+            open_step = None
+        steps.extend(_chains([entry], True))
+    close()
+    return steps
+
+
+def _chains(chosen: list[Entry], fuse: bool) -> list[Step]:
+    """Chains of pointwise operators over one shape, and steps of one entry."""
     steps: list[Step] = []
     open_step: Step | None = None
     for entry in chosen:
@@ -94,16 +148,6 @@ def plan(chosen: list[Entry], rest: list[Entry], fuse: bool) -> list[Step]:
         steps.append(step)
     if open_step is not None:
         steps.append(open_step)
-    for step in steps:
-        step.fused = len(step.entries) > 1
-        for entry in step.entries:
-            for value in entry.results():
-                value.kept = value.is_held()
-    for entry in (*(e for step in steps for e in step.entries), *rest):  # in the order in which they run
-        for value in entry.operands():
-            value.reader = entry
-            if value.step is not entry.step or value.step is None:
-                value.kept = True
     return steps
 
 
@@ -207,7 +251,7 @@ def _run_fused(step: Step) -> Failure | None:
     """Run a chain; when an operand has failed, or the chain itself does, its entries run one by one."""
     if not any(v.error is not None for entry in step.entries for v in entry.operands()):
         try:
-            fusion.run(step)
+            (rows.run if step.group.__class__ is rows.Group else fusion.run)(step)
             return None
         except Exception:  # noqa: BLE001 (one by one they say which of them it was)
             pass

@@ -1,4 +1,4 @@
-"""`torch.compile` and its relatives: a function that should be compiled is returned as it is, a module in a module that calls it."""
+"""The relatives of `torch.compile`: what says which functions are compiled, and how."""
 
 from __future__ import annotations
 
@@ -10,43 +10,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch_v2._torch_proxy.placeholders import NoOpContext
-from mindtorch_v2.nn.modules.module import Module
-
-
-def compile(
-    model: Callable[..., Any] | None = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str | Callable[..., Any] = "inductor",
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-    disable: bool = False,
-) -> Any:
-    """Return a function as it is, and a module in an `OptimizedModule` (unless `disable`); a decorator that does when no model is given.
-
-    Raises:
-        RuntimeError: if both `mode` and `options` are given.
-        AssertionError: if `model` cannot be called.
-    """
-    if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if model is None:
-        return functools.partial(compile, backend=backend, disable=disable)
-    if not callable(model):
-        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
-    if isinstance(model, Module) and not disable:
-        from .optimized import OptimizedModule
-
-        return OptimizedModule(model)
-    return model
+from mindtorch_v2._compiling import choice
 
 
 def disable(
     fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None, wrapping: bool = True
 ) -> Any:
-    """Return `fn`, which no compiler touches anyway, or a decorator that does."""
+    """Return `fn`, of which no compiler makes anything else anyway, or a decorator that does."""
     return (lambda inner: inner) if fn is None else fn
 
 
@@ -60,8 +30,8 @@ def substitute_in_graph(original_fn: Callable[..., Any], **options: Any) -> Call
     return lambda traceable_fn: traceable_fn
 
 
-class set_stance(NoOpContext):
-    """Accepts every stance of the compiler, as a call, a context or a decorator; nothing is compiled anyway."""
+class set_stance:
+    """Sets how compiled functions are called from now on, as a context within it, as a decorator in calls: with "force_eager" as they are; otherwise as ever."""
 
     def __init__(
         self,
@@ -71,6 +41,27 @@ class set_stance(NoOpContext):
         force_backend: str | Callable[..., Any] | None = None,
     ) -> None:
         self.stance = stance
+        self._before = choice.stance
+        choice.stance = stance
+
+    def __enter__(self) -> None:
+        choice.stance = self.stance
+
+    def __exit__(self, *error: Any) -> None:
+        choice.stance = self._before
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        choice.stance = self._before
+
+        @functools.wraps(fn)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            before, choice.stance = choice.stance, self.stance
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                choice.stance = before
+
+        return inner
 
 
 def check_compiler_ok_for_platform(compiler: str) -> bool:

@@ -326,6 +326,8 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # The same as _call_impl, without another frame: calls of modules without hooks are the common case.
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*args, **kwargs)
         if (
             self._backward_hooks
             or self._backward_pre_hooks
@@ -340,7 +342,7 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
         return self.forward(*args, **kwargs)
 
     _wrapped_call_impl = __call__
-    _call_impl = __call__
+    _compiled_call_impl: Any = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -352,8 +354,25 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
         return self.forward(*input, **kwargs)
 
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        if (
+            self._backward_hooks
+            or self._backward_pre_hooks
+            or self._forward_hooks
+            or self._forward_pre_hooks
+            or _global_backward_pre_hooks
+            or _global_backward_hooks
+            or _global_forward_hooks
+            or _global_forward_pre_hooks
+        ):
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Accepts the arguments of ``torch.compile`` and changes nothing: there is no compiler to hand the module to."""
+        """Let calls of this module be compiled; takes the arguments of ``torch.compile``."""
+        from ..._compiling.functions import compiled_call
+
+        object.__setattr__(self, "_compiled_call_impl", compiled_call(self._call_impl, *args, **kwargs))
 
     # Modes
 
@@ -373,7 +392,9 @@ class Module(HookMethods, StateDictMethods, TreeMethods, MovementMethods):
     # Copying and printing
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__.copy()
+        state = self.__dict__.copy()
+        state.pop("_compiled_call_impl", None)
+        return state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """What `copy.deepcopy` does by itself, without the detours for the tables of hooks, most of which are empty."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch_v2.nn.modules.module import Module
+from ..nn.modules.module import Module
+from .choice import Compiled
 
 _INNER = "_orig_mod"
+_COMPILED = "_compiled"
 
 
 class OptimizedModule(Module):
@@ -15,6 +17,7 @@ class OptimizedModule(Module):
     def __init__(self, mod: Module, dynamo_ctx: Any = None) -> None:
         super().__init__()
         self._modules[_INNER] = mod
+        self.__dict__[_COMPILED] = Compiled(mod)
 
     @property
     def training(self) -> bool:
@@ -28,11 +31,11 @@ class OptimizedModule(Module):
             inner.training = mode
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod(*args, **kwargs)
+        return self.__dict__[_COMPILED](*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes."""
-        return self._orig_mod(*args, **kwargs)
+        return self.__dict__[_COMPILED](*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         modules = self.__dict__.get("_modules", {})
@@ -69,5 +72,5 @@ class OptimizedModule(Module):
 
 
 OptimizedModule.__module__ = "torch._dynamo.eval_frame"
-_OWN = frozenset({"training", _INNER, *vars(OptimizedModule(Module()))})
+_OWN = frozenset({"training", _INNER, _COMPILED, *vars(OptimizedModule(Module()))})
 """What is the wrapper's own: its tables of hooks, parameters and modules, and the mode, which goes to the module by itself."""
