@@ -232,6 +232,7 @@ FORMULAS = {
     "_cdist_backward": lambda out, grad, x1, x2, p, cdist: numel(out),
     "_pdist_forward": lambda out, self, p: numel(out) * size(self, 1),
     "_pdist_backward": lambda out, grad, self, p, pdist: 2 * numel(grad) * size(self, 1),
+    "_weight_int8pack_mm": lambda out, self, mat2, scales: 2 * numel(out) * size(self, -1),
     "relu": lambda out, self: numel(out),
     "relu6": lambda out, self: numel(out),
     "hardtanh": lambda out, self, min_val, max_val: numel(out),

@@ -296,6 +296,19 @@ class PdistBackwardBackward0(Node):
         return (of_grad, of_self, of_pdist)
 
 
+class WeightInt8PackMmBackward0(Node):
+    __slots__ = ()
+    def apply(node, grads):
+        (grad,) = grads
+        edges = node.edges
+        of_self = of_scales = None
+        if edges[0] is not None:
+            of_self = not_implemented('_weight_int8pack_mm')
+        if edges[1] is not None:
+            of_scales = not_implemented('_weight_int8pack_mm')
+        return (of_self, of_scales)
+
+
 tables.mm.record = recorder(tables.mm, MmBackward0_of_mm, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.bmm.record = recorder(tables.bmm, BmmBackward0, 2, (0, 1), ((0, (1,)), (1, (0,))), ())
 tables.matmul.record = recorder(tables.matmul, MmBackward0_of_matmul, 2, (0, 1), ((0, ()), (1, ())), ())
@@ -314,3 +327,4 @@ tables._cdist_forward.record = recorder(tables._cdist_forward, CdistBackward0, 4
 tables._cdist_backward.record = recorder(tables._cdist_backward, CdistBackwardBackward0, 5, (0, 1, 2, 4), (), ())
 tables._pdist_forward.record = recorder(tables._pdist_forward, PdistBackward0, 2, (0,), ((0, ()), (-1, ())), ((1, None),))
 tables._pdist_backward.record = recorder(tables._pdist_backward, PdistBackwardBackward0, 4, (0, 1, 3), (), ())
+tables._weight_int8pack_mm.record = recorder(tables._weight_int8pack_mm, WeightInt8PackMmBackward0, 3, (0, 2), (), ())

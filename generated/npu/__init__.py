@@ -462,6 +462,7 @@ FALLBACKS = {
     "_cdist_backward": "not_bound",
     "_pdist_forward": "not_bound",
     "_pdist_backward": "not_bound",
+    "_weight_int8pack_mm": "not_bound",
     "_prelu_kernel": "not_bound",
     "softshrink_backward": "not_bound",
     "hardshrink_backward": "not_bound",

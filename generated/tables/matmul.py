@@ -189,8 +189,8 @@ _int_mm = Operator("_int_mm", "",
 )
 _weight_int8pack_mm = Operator("_weight_int8pack_mm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), Param('scales', 'Tensor'), ),
-    composite="matmul.weight_int8pack_mm",
-    tags=('product',), variants=('function',),
+    meta=_meta._weight_int8pack_mm, kernels={"cpu": kernels_matmul.weight_int8pack_mm},
+    tags=('product',), variants=('function',), derivatives="matmul",
 )
 _addmm_activation = Operator("_addmm_activation", "",
     (Param('self', 'Tensor'), Param('mat1', 'Tensor'), Param('mat2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), Param('use_gelu', 'bool', default=False, keyword=True), ),

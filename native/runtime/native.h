@@ -378,6 +378,7 @@ extern INTERNAL const KernelEntry channel_kernels[];
 extern INTERNAL const KernelEntry resize_kernels[];
 extern INTERNAL const KernelEntry grid_kernels[];
 extern INTERNAL const KernelEntry distance_kernels[];
+extern INTERNAL const KernelEntry byte_product_kernels[];
 extern INTERNAL const KernelEntry embedding_kernels[];
 extern INTERNAL const KernelEntry loss_kernels[];
 extern INTERNAL const KernelEntry attention_kernels[];

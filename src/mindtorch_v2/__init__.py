@@ -142,6 +142,7 @@ _BY_MODULE = {
     "_schemas": "FunctionSchema Tag",
     "func": "vmap",
     "nn._functional.recurrent_calls": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
+    "_quantization": "quantize_weights",
     "random": "fork_rng thread_safe_generator",
     "serialization": "load save",
     "torch_version": "__version__",

@@ -45,6 +45,7 @@ FAILING: dict[str, str] = (
             "bernoulli.p",
             "_cdist_backward",
             "_pdist_backward",
+            "_weight_int8pack_mm",
             "_segment_reduce_backward",
             "linalg_ldl_factor_ex",
             "linalg_ldl_solve",

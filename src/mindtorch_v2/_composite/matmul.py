@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mindtorch_v2._dtype import FLOAT8, bfloat16, float8_e4m3fn, float16, float32, int8, int32, uint8
+from mindtorch_v2._dtype import FLOAT8, float8_e4m3fn, float32, int8, int32, uint8
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules.linalg import check_inexact
 from mindtorch_v2._tensor import Tensor
@@ -327,26 +327,6 @@ def scaled_mm_v2(
         raise ValueError("out_dtype must match output matrix type")
     product = scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, use_fast_accum)
     return product if out is None else F.narrow_copy(product, 0, 0, product.shape[0], out=out)
-
-
-def weight_int8pack_mm(self: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
-    """self [m, k] by the rows of bytes of mat2 [n, k], each of which has a scale: [m, n] in self's dtype. RuntimeError for other dtypes and
-    shapes."""
-    rows, columns = self.shape[-1] if self.dim() else 0, mat2.shape[0] if mat2.dim() else 0
-    for right, words in (
-        (self.dtype in (float32, float16, bfloat16), "A to be either 32-bit or 16-bit float tensor."),
-        (self.is_contiguous(), "A to be contiguous."),
-        (self.dim() == 2, "A to be 2D tensor."),
-        (mat2.dtype is int8, "B to be int8 tensor."),
-        (mat2.is_contiguous(), "B to be contiguous."),
-        (mat2.dim() == 2 and mat2.shape[1] == rows, f"B.size(1) == {rows}"),
-        (scales.dim() == 1 and scales.shape[0] == columns, f"scales to be 1d tensor with size {columns}"),
-        (scales.dtype is self.dtype, "scales to have the dtype of A."),
-    ):
-        if not right:
-            raise RuntimeError(f"_weight_int8pack_mm_cpu : expect {words}")
-    product = F.mm(F.to(self, float32), F.t(F.to(mat2, float32)))
-    return F.to(F.mul(product, F.to(scales, float32)), self.dtype)
 
 
 def int_mm(self: Tensor, mat2: Tensor) -> Tensor:

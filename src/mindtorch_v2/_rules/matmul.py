@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import _dtype as _d
 from ._common import broadcast, not_implemented, shape_text, wrap_dim
-from .geometry import Shape, numel
+from .geometry import Shape, is_contiguous, numel
 from .pointwise import _check_alpha, _check_number
 from .promotion import result_type
 from .spec import Spec, rule
@@ -273,6 +273,28 @@ def _check_batched(self: Any, other: Any, count: int, columns: int, rows: int) -
         )
     if self.dtype is not other.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.cpp} but found {other.dtype.cpp}")
+
+
+@rule(flops="2 * numel(out) * size(self, -1)")
+def weight_int8pack_mm(self: Any, mat2: Any, scales: Any) -> Spec:
+    """self [m, k] by the rows of bytes of mat2 [n, k], each of which has a scale: [m, n] in self's dtype."""
+    columns, rows = self.shape[-1] if self.dim() else 0, mat2.shape[0] if mat2.dim() else 0
+    for right, words in (
+        (
+            self.dtype.is_floating_point and self.dtype.itemsize in (2, 4),
+            "A to be either 32-bit or 16-bit float tensor.",
+        ),
+        (is_contiguous(self.shape, self.stride()), "A to be contiguous."),
+        (self.dim() == 2, "A to be 2D tensor."),
+        (mat2.dtype is _d.int8, "B to be int8 tensor."),
+        (is_contiguous(mat2.shape, mat2.stride()), "B to be contiguous."),
+        (mat2.dim() == 2 and mat2.shape[1] == columns, f"B.size(1) == {columns}"),
+        (scales.dim() == 1 and scales.shape[0] == rows, f"scales to be 1d tensor with size {rows}"),
+        (scales.dtype is self.dtype, "scales to have the dtype of A."),
+    ):
+        if not right:
+            raise RuntimeError(f"_weight_int8pack_mm_cpu : expect {words}")
+    return Spec((self.shape[0], rows), self.dtype)
 
 
 @rule(flops="2 * numel(out) * size(input, -1)")

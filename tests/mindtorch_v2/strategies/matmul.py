@@ -71,6 +71,18 @@ def linear(pick: Picker, row: Row) -> dict[str, Any]:
     return arguments
 
 
+@strategy("weight_int8pack_mm")
+def weight_int8pack_mm(pick: Picker, row: Row) -> dict[str, Any]:
+    """Rows, a weight of bytes, and a scale for each of its rows."""
+    m, n, k = (pick.integer(0, 9) for _ in range(3))
+    dtype = pick.choice(("float32", "float16", "bfloat16")) if not pick.wrong(8) else draw_dtype(pick)
+    return {
+        "self": draw_operand(pick, (m, k) if not pick.wrong(10) else (k,), dtype),
+        "mat2": draw_operand(pick, (n, k if not pick.wrong(10) else k + 1), "int8" if not pick.wrong(10) else "int32"),
+        "scales": draw_operand(pick, (n,), dtype if not pick.wrong(10) else "float64"),
+    }
+
+
 @strategy("cross", "matmul.cross", "matmul.vecdot")
 def cross(pick: Picker, row: Row) -> dict[str, Any]:
     """Two tensors of three elements along one dimension."""

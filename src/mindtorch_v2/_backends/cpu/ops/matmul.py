@@ -123,6 +123,21 @@ def _add_in_place(result: ndarray, other: ndarray) -> ndarray:
 
 
 @native.kernel
+def weight_int8pack_mm(self: ndarray, mat2: ndarray, scales: ndarray) -> ndarray:
+    """The bytes become float32 some rows at a time, so that they never take more memory than a part of the weight."""
+    rows = np.ascontiguousarray(self, dtype=F32)
+    made = np.empty((rows.shape[0], mat2.shape[0]), F32)
+    step = max(1, _BYTES_AT_ONCE // max(1, mat2.shape[1]))
+    for first in range(0, mat2.shape[0], step):
+        np.matmul(rows, mat2[first : first + step].astype(F32).T, out=made[:, first : first + step])
+    made *= scales.astype(F32)
+    return made.astype(self.dtype, copy=False)
+
+
+_BYTES_AT_ONCE = 1 << 18
+
+
+@native.kernel
 def fast_linear(input: ndarray, weight: ndarray, bias: ndarray | None = None) -> ndarray | None:
     """`linear` of contiguous float arrays with at least two dimensions."""
     dtype = input.dtype
