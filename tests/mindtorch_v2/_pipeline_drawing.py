@@ -20,11 +20,13 @@ from mindtorch_v2._dispatch import ops
 WITHOUT_VALUES = ("empty", "new_empty", "_empty")
 """How the names of operators begin whose elements are what the memory held before."""
 
-# Sparse tensors are made at once, and have no storage to compare.
+# Sparse tensors are made at once, and have no storage to compare; collectives want groups of ranks.
 ROWS = [
     row
     for row in read_rows()
-    if not row.base_name.startswith(WITHOUT_VALUES) and row.family != "sparse" and not row.names_a_file
+    if not row.base_name.startswith(WITHOUT_VALUES)
+    and row.family not in ("sparse", "collectives")
+    and not row.names_a_file
 ]
 POINTWISE = [row for row in ROWS if "pointwise" in row.tags and not row.is_inplace]
 WRITING = [row for row in ROWS if row.has("inplace") or row.is_inplace]
