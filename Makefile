@@ -14,7 +14,7 @@ TORCH := torch==2.13.0
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
 
-.PHONY: sanitize check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+.PHONY: check-speed test-all sanitize check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -67,7 +67,8 @@ record: $(REF)/.made  ## record the values that tests compare with, from PyTorch
 	$(REF)/bin/python tests/record_sparse.py
 	$(REF)/bin/python tests/record_scripts.py
 
-benchmarks: $(REF)/.made  ## measure side by side with PyTorch
+benchmarks: $(REF)/.made  ## measure side by side with PyTorch; writes docs/performance.md and its plot
+	$(REF)/bin/python benchmarks/wide.py --report --store
 	$(REF)/bin/python benchmarks/small_ops.py
 	$(REF)/bin/python benchmarks/programs.py
 	$(REF)/bin/python benchmarks/import_time.py
@@ -75,6 +76,13 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch
 	$(REF)/bin/python benchmarks/meta_init.py
 	$(REF)/bin/python benchmarks/pipeline.py
 	MINDTORCH_V2_NATIVE=0 $(REF)/bin/python benchmarks/pipeline.py
+
+check-speed: $(REF)/.made  ## fail where a family of cases is 1.5 times slower, by PyTorch's time, than benchmarks/ratios.yaml has it
+	$(REF)/bin/python benchmarks/wide.py --rounds 3 --check
+
+test-all: test test-properties test-npu test-distributed test-ecosystem check-speed  ## everything, also what takes too long for CI, or needs PyTorch
+	MINDTORCH_V2_NATIVE=0 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests
+	PIPELINE=1 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests
 
 CONFORMANCE ?= $(error say CONFORMANCE=DIR: the directory with opinfo_conformance.py)
 ARRAY_API ?= $(error say ARRAY_API=DIR: a checkout of data-apis/array-api-tests, with its submodule)

@@ -45,7 +45,18 @@ _LARGE = 1 << 63
 class Recorder:
     """What one thread has recorded. The lock is held while entries run or are recorded; see Note [Other threads]."""
 
-    __slots__ = ("entries", "lock", "pipes", "bytes", "max_ops", "max_bytes", "foreign", "running", "careful", "__weakref__")
+    __slots__ = (
+        "entries",
+        "lock",
+        "pipes",
+        "bytes",
+        "max_ops",
+        "max_bytes",
+        "foreign",
+        "running",
+        "careful",
+        "__weakref__",
+    )
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
