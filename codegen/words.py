@@ -126,6 +126,8 @@ FALLBACKS = (
     Word("no_function", "aclnn has no such function, nor those that it could be composed of"),
     Word("no_fft", "aclnn has no Fourier transforms"),
     Word("no_decomposition", "aclnn has no such decomposition of matrices, and no solver that stands on one"),
+    Word("no_information", "aclnn's function does not say which matrix it failed on, as PyTorch's does"),
+    Word("library", "it is the entry to a library of the CPU, which programs reach through other operators"),
     Word("no_distribution", "aclnn draws no numbers of this distribution"),
     Word("no_special", "aclnn has no such special function"),
     Word("not_bound", "aclnn may have it, but nothing binds it"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import product_mode, spread
 from mindtorch_v2._backends.npu.ops import conv as ops_conv
+from mindtorch_v2._backends.npu.ops import pooling as ops_pooling
 
-from .functions import aclnnAdaptiveAvgPool2d, aclnnAdaptiveAvgPool2dBackward, aclnnAvgPool2d, aclnnAvgPool2dBackward, aclnnIm2col, aclnnIm2colBackward, aclnnUpsampleNearest2d
+from .functions import aclnnAdaptiveAvgPool2d, aclnnAdaptiveAvgPool2dBackward, aclnnAdaptiveAvgPool3d, aclnnAdaptiveAvgPool3dBackward, aclnnAvgPool2d, aclnnAvgPool2dBackward, aclnnAvgPool3d, aclnnAvgPool3dBackward, aclnnIm2col, aclnnIm2colBackward, aclnnUpsampleBicubic2d, aclnnUpsampleBicubic2dBackward, aclnnUpsampleBilinear2d, aclnnUpsampleBilinear2dBackward, aclnnUpsampleLinear1d, aclnnUpsampleLinear1dBackward, aclnnUpsampleNearest1d, aclnnUpsampleNearest1dBackward, aclnnUpsampleNearest2d, aclnnUpsampleNearest2dBackward, aclnnUpsampleNearest3d, aclnnUpsampleNearest3dBackward, aclnnUpsampleNearestExact1d, aclnnUpsampleNearestExact1dBackward, aclnnUpsampleNearestExact2d, aclnnUpsampleNearestExact2dBackward, aclnnUpsampleNearestExact3d, aclnnUpsampleNearestExact3dBackward, aclnnUpsampleTrilinear3d, aclnnUpsampleTrilinear3dBackward
 
 
 def im2col(out, self, kernel_size, dilation, padding, stride):
@@ -25,6 +26,14 @@ def avg_pool2d_backward(out, grad_output, self, kernel_size, stride, padding, ce
     return launch(aclnnAvgPool2dBackward, grad_output, self, spread(kernel_size, 2), spread(stride or kernel_size, 2), spread(padding, 2), ceil_mode, count_include_pad, divisor_override or 0, product_mode(), out[0])
 
 
+def avg_pool3d(out, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    return launch(aclnnAvgPool3d, self, spread(kernel_size, 3), spread(stride or kernel_size, 3), spread(padding, 3), ceil_mode, count_include_pad, divisor_override or 0, out[0])
+
+
+def avg_pool3d_backward(out, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    return launch(aclnnAvgPool3dBackward, grad_output, self, spread(kernel_size, 3), spread(stride or kernel_size, 3), spread(padding, 3), ceil_mode, count_include_pad, divisor_override or 0, out[0])
+
+
 def _adaptive_avg_pool2d(out, self, output_size):
     return launch(aclnnAdaptiveAvgPool2d, self, spread(output_size, 2), out[0])
 
@@ -33,8 +42,92 @@ def _adaptive_avg_pool2d_backward(out, grad_output, self):
     return launch(aclnnAdaptiveAvgPool2dBackward, grad_output, self, out[0])
 
 
+def _adaptive_avg_pool3d(out, self, output_size):
+    return launch(aclnnAdaptiveAvgPool3d, self, spread(output_size, 3), out[0])
+
+
+def _adaptive_avg_pool3d_backward(out, grad_output, self):
+    return launch(aclnnAdaptiveAvgPool3dBackward, grad_output, self, out[0])
+
+
+def upsample_nearest1d(out, self, output_size, scales):
+    return launch(aclnnUpsampleNearest1d, self, spread(output_size, 1), out[0])
+
+
+def upsample_nearest1d_backward(out, grad_output, output_size, input_size, scales):
+    return launch(aclnnUpsampleNearest1dBackward, grad_output, spread(output_size, 1), input_size, scales, out[0])
+
+
 def upsample_nearest2d(out, self, output_size, scales_h, scales_w):
     return launch(aclnnUpsampleNearest2d, self, spread(output_size, 2), out[0])
+
+
+def upsample_nearest2d_backward(out, grad_output, output_size, input_size, scales_h, scales_w):
+    return launch(aclnnUpsampleNearest2dBackward, grad_output, spread(output_size, 2), input_size, scales_h, scales_w, out[0])
+
+
+def upsample_nearest3d(out, self, output_size, scales_d, scales_h, scales_w):
+    return launch(aclnnUpsampleNearest3d, self, spread(output_size, 3), scales_d, scales_h, scales_w, out[0])
+
+
+def upsample_nearest3d_backward(out, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+    return launch(aclnnUpsampleNearest3dBackward, grad_output, spread(output_size, 3), input_size, scales_d, scales_h, scales_w, out[0])
+
+
+def _upsample_nearest_exact1d(out, self, output_size, scales):
+    return launch(aclnnUpsampleNearestExact1d, self, spread(output_size, 1), scales, out[0])
+
+
+def _upsample_nearest_exact1d_backward(out, grad_output, output_size, input_size, scales):
+    return launch(aclnnUpsampleNearestExact1dBackward, grad_output, spread(output_size, 1), input_size, scales, out[0])
+
+
+def _upsample_nearest_exact2d(out, self, output_size, scales_h, scales_w):
+    return launch(aclnnUpsampleNearestExact2d, self, spread(output_size, 2), scales_h, scales_w, out[0])
+
+
+def _upsample_nearest_exact2d_backward(out, grad_output, output_size, input_size, scales_h, scales_w):
+    return launch(aclnnUpsampleNearestExact2dBackward, grad_output, spread(output_size, 2), input_size, scales_h, scales_w, out[0])
+
+
+def _upsample_nearest_exact3d(out, self, output_size, scales_d, scales_h, scales_w):
+    return launch(aclnnUpsampleNearestExact3d, self, spread(output_size, 3), scales_d, scales_h, scales_w, out[0])
+
+
+def _upsample_nearest_exact3d_backward(out, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+    return launch(aclnnUpsampleNearestExact3dBackward, grad_output, spread(output_size, 3), input_size, scales_d, scales_h, scales_w, out[0])
+
+
+def upsample_linear1d(out, self, output_size, align_corners, scales):
+    return launch(aclnnUpsampleLinear1d, self, spread(output_size, 1), align_corners, scales, out[0])
+
+
+def upsample_linear1d_backward(out, grad_output, output_size, input_size, align_corners, scales):
+    return launch(aclnnUpsampleLinear1dBackward, grad_output, spread(output_size, 1), input_size, align_corners, scales, out[0])
+
+
+def upsample_bilinear2d(out, self, output_size, align_corners, scales_h, scales_w):
+    return launch(aclnnUpsampleBilinear2d, self, spread(output_size, 2), align_corners, scales_h, scales_w, out[0])
+
+
+def upsample_bilinear2d_backward(out, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+    return launch(aclnnUpsampleBilinear2dBackward, grad_output, spread(output_size, 2), input_size, align_corners, scales_h, scales_w, out[0])
+
+
+def upsample_bicubic2d(out, self, output_size, align_corners, scales_h, scales_w):
+    return launch(aclnnUpsampleBicubic2d, self, spread(output_size, 2), align_corners, scales_h, scales_w, out[0])
+
+
+def upsample_bicubic2d_backward(out, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+    return launch(aclnnUpsampleBicubic2dBackward, grad_output, spread(output_size, 2), input_size, align_corners, scales_h, scales_w, out[0])
+
+
+def upsample_trilinear3d(out, self, output_size, align_corners, scales_d, scales_h, scales_w):
+    return launch(aclnnUpsampleTrilinear3d, self, spread(output_size, 3), align_corners, scales_d, scales_h, scales_w, out[0])
+
+
+def upsample_trilinear3d_backward(out, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
+    return launch(aclnnUpsampleTrilinear3dBackward, grad_output, spread(output_size, 3), input_size, align_corners, scales_d, scales_h, scales_w, out[0])
 
 
 KERNELS = {
@@ -42,9 +135,32 @@ KERNELS = {
     "col2im": col2im,
     "avg_pool2d": avg_pool2d,
     "avg_pool2d_backward": avg_pool2d_backward,
+    "avg_pool3d": avg_pool3d,
+    "avg_pool3d_backward": avg_pool3d_backward,
     "_adaptive_avg_pool2d": _adaptive_avg_pool2d,
     "_adaptive_avg_pool2d_backward": _adaptive_avg_pool2d_backward,
+    "_adaptive_avg_pool3d": _adaptive_avg_pool3d,
+    "_adaptive_avg_pool3d_backward": _adaptive_avg_pool3d_backward,
+    "upsample_nearest1d": upsample_nearest1d,
+    "upsample_nearest1d_backward": upsample_nearest1d_backward,
     "upsample_nearest2d": upsample_nearest2d,
+    "upsample_nearest2d_backward": upsample_nearest2d_backward,
+    "upsample_nearest3d": upsample_nearest3d,
+    "upsample_nearest3d_backward": upsample_nearest3d_backward,
+    "_upsample_nearest_exact1d": _upsample_nearest_exact1d,
+    "_upsample_nearest_exact1d_backward": _upsample_nearest_exact1d_backward,
+    "_upsample_nearest_exact2d": _upsample_nearest_exact2d,
+    "_upsample_nearest_exact2d_backward": _upsample_nearest_exact2d_backward,
+    "_upsample_nearest_exact3d": _upsample_nearest_exact3d,
+    "_upsample_nearest_exact3d_backward": _upsample_nearest_exact3d_backward,
+    "upsample_linear1d": upsample_linear1d,
+    "upsample_linear1d_backward": upsample_linear1d_backward,
+    "upsample_bilinear2d": upsample_bilinear2d,
+    "upsample_bilinear2d_backward": upsample_bilinear2d_backward,
+    "upsample_bicubic2d": upsample_bicubic2d,
+    "upsample_bicubic2d_backward": upsample_bicubic2d_backward,
+    "upsample_trilinear3d": upsample_trilinear3d,
+    "upsample_trilinear3d_backward": upsample_trilinear3d_backward,
 }
 """Through aclnn: functions of result payloads and payloads."""
 
@@ -57,7 +173,14 @@ FUNCTIONS = {
     "conv_transpose3d.input": ops_conv.transposed,
     "convolution": ops_conv.general,
     "convolution_backward": ops_conv.backward,
+    "max_pool1d_with_indices": ops_pooling.max_pool1d,
     "max_pool2d_with_indices": ops_conv.max_pool,
     "max_pool2d_with_indices_backward": ops_conv.max_pool_backward,
+    "max_pool3d_with_indices": ops_pooling.max_pool3d,
+    "max_pool3d_with_indices_backward": ops_pooling.max_pool3d_backward,
+    "adaptive_max_pool2d": ops_pooling.adaptive_max_pool2d,
+    "adaptive_max_pool2d_backward": ops_pooling.adaptive_max_pool2d_backward,
+    "adaptive_max_pool3d": ops_pooling.adaptive_max_pool3d,
+    "adaptive_max_pool3d_backward": ops_pooling.adaptive_max_pool3d_backward,
 }
 """In Python: functions of tensors that return tensors."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mindtorch_v2._backends.npu.aclnn import is_number, launch
 from mindtorch_v2._backends.npu.copies import start
 from mindtorch_v2._backends.npu.ops import creation as ops_creation
+from mindtorch_v2._backends.npu.ops import windows as ops_windows
 
 from .functions import aclnnEye, aclnnInplaceFillScalar, aclnnInplaceFillTensor, aclnnInplaceZero, aclnnLinspace, aclnnRange
 
@@ -72,7 +73,26 @@ FUNCTIONS = {
     "arange": ops_creation.arange,
     "arange.start": ops_creation.arange_from,
     "arange.start_step": ops_creation.arange_step,
+    "linspace.Tensor_Tensor": ops_windows.linspace,
+    "linspace.Tensor_Scalar": ops_windows.linspace,
+    "linspace.Scalar_Tensor": ops_windows.linspace,
+    "logspace.Tensor_Tensor": ops_windows.logspace,
+    "logspace.Tensor_Scalar": ops_windows.logspace,
+    "logspace.Scalar_Tensor": ops_windows.logspace,
+    "logspace": ops_windows.logspace,
     "tril": ops_creation.tril,
     "triu": ops_creation.triu,
+    "tril_indices": ops_windows.tril_indices,
+    "triu_indices": ops_windows.triu_indices,
+    "hann_window": ops_windows.hann,
+    "hann_window.periodic": ops_windows.hann_periodic,
+    "hamming_window": ops_windows.hamming,
+    "hamming_window.periodic": ops_windows.hamming_periodic,
+    "hamming_window.periodic_alpha": ops_windows.hamming_alpha,
+    "hamming_window.periodic_alpha_beta": ops_windows.hamming_full,
+    "blackman_window": ops_windows.blackman,
+    "blackman_window.periodic": ops_windows.blackman_periodic,
+    "bartlett_window": ops_windows.bartlett,
+    "bartlett_window.periodic": ops_windows.bartlett_periodic,
 }
 """In Python: functions of tensors that return tensors."""

@@ -87,10 +87,14 @@ FUNCTIONS = {
     "_unsafe_index.Tensor": ops_indexing.index,
     "index_copy": ops_indexing.index_copy,
     "index_fill.int_Scalar": ops_indexing.index_fill,
+    "index_fill.int_Tensor": ops_indexing.index_fill_tensor,
+    "index_reduce": ops_indexing.index_reduce,
     "gather": ops_indexing.gather,
     "scatter_reduce.two": ops_indexing.scatter_reduce,
     "masked_select": ops_indexing.masked_select,
+    "masked_scatter_backward": ops_indexing.masked_scatter_backward,
     "nonzero": ops_indexing.nonzero,
+    "nonzero_static": ops_indexing.nonzero_static,
     "one_hot": ops_indexing.one_hot,
 }
 """In Python: functions of tensors that return tensors."""

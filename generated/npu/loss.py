@@ -28,10 +28,14 @@ KERNELS = {
 """Through aclnn: functions of result payloads and payloads."""
 
 FUNCTIONS = {
+    "huber_loss": ops_loss.huber_loss,
+    "soft_margin_loss": ops_loss.soft_margin_loss,
     "binary_cross_entropy": ops_loss.binary_cross_entropy,
     "binary_cross_entropy_backward": ops_loss.binary_cross_entropy_backward,
     "nll_loss_forward": ops_loss.nll_loss_forward,
     "nll_loss_backward": ops_loss.nll_loss_backward,
+    "nll_loss2d_forward": ops_loss.nll_loss2d_forward,
+    "nll_loss2d_backward": ops_loss.nll_loss2d_backward,
     "_ctc_loss": ops_loss.ctc_loss,
     "_ctc_loss_backward": ops_loss.ctc_loss_backward,
 }

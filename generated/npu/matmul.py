@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import product_mode
+from mindtorch_v2._backends.npu.ops import distance as ops_distance
 from mindtorch_v2._backends.npu.ops import matmul as ops_matmul
 
 from .functions import aclnnAddbmm, aclnnAddmm, aclnnAddmv, aclnnAddr, aclnnBaddbmm, aclnnBatchMatMul, aclnnDot, aclnnMatmul, aclnnMm, aclnnMv
@@ -65,7 +66,12 @@ KERNELS = {
 
 FUNCTIONS = {
     "linear": ops_matmul.linear,
+    "vdot": ops_distance.vdot,
     "outer": ops_matmul.outer,
     "linalg_cross": ops_matmul.cross,
+    "_cdist_forward": ops_distance.cdist,
+    "_cdist_backward": ops_distance.cdist_backward,
+    "_pdist_forward": ops_distance.pdist,
+    "_pdist_backward": ops_distance.pdist_backward,
 }
 """In Python: functions of tensors that return tensors."""

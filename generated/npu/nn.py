@@ -5,8 +5,9 @@ from __future__ import annotations
 from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import approximation
 from mindtorch_v2._backends.npu.ops import nn as ops_nn
+from mindtorch_v2._backends.npu.ops import pointwise as ops_pointwise
 
-from .functions import aclnnCelu, aclnnElu, aclnnEluBackward, aclnnEmbedding, aclnnEmbeddingDenseBackward, aclnnGeluBackwardV2, aclnnGeluV2, aclnnGlu, aclnnGluBackward, aclnnHardshrink, aclnnHardsigmoid, aclnnHardsigmoidBackward, aclnnHardswish, aclnnHardswishBackward, aclnnHardtanh, aclnnHardtanhBackward, aclnnLeakyRelu, aclnnLeakyReluBackward, aclnnLogSigmoid, aclnnLogSoftmax, aclnnLogSoftmaxBackward, aclnnMish, aclnnMishBackward, aclnnRelu, aclnnSelu, aclnnSilu, aclnnSiluBackward, aclnnSoftmax, aclnnSoftmaxBackward, aclnnSoftplus, aclnnSoftplusBackward, aclnnSoftshrink, aclnnThreshold, aclnnThresholdBackward
+from .functions import aclnnCelu, aclnnElu, aclnnEluBackward, aclnnEmbedding, aclnnEmbeddingDenseBackward, aclnnGeluBackwardV2, aclnnGeluV2, aclnnGlu, aclnnGluBackward, aclnnHardshrink, aclnnHardshrinkBackward, aclnnHardsigmoid, aclnnHardsigmoidBackward, aclnnHardswish, aclnnHardswishBackward, aclnnHardtanh, aclnnHardtanhBackward, aclnnLeakyRelu, aclnnLeakyReluBackward, aclnnLogSigmoid, aclnnLogSoftmax, aclnnLogSoftmaxBackward, aclnnMish, aclnnMishBackward, aclnnRelu, aclnnSelu, aclnnSilu, aclnnSiluBackward, aclnnSoftmax, aclnnSoftmaxBackward, aclnnSoftplus, aclnnSoftplusBackward, aclnnSoftshrink, aclnnSoftshrinkBackward, aclnnThreshold, aclnnThresholdBackward
 
 
 def relu(out, self):
@@ -113,8 +114,16 @@ def softshrink(out, self, lambd):
     return launch(aclnnSoftshrink, self, lambd, out[0])
 
 
+def softshrink_backward(out, grad_output, self, lambd):
+    return launch(aclnnSoftshrinkBackward, grad_output, self, lambd, out[0])
+
+
 def hardshrink(out, self, lambd):
     return launch(aclnnHardshrink, self, lambd, out[0])
+
+
+def hardshrink_backward(out, grad_out, self, lambd):
+    return launch(aclnnHardshrinkBackward, grad_out, self, lambd, out[0])
 
 
 def glu(out, self, dim):
@@ -184,7 +193,9 @@ KERNELS = {
     "selu": selu,
     "celu": celu,
     "softshrink": softshrink,
+    "softshrink_backward": softshrink_backward,
     "hardshrink": hardshrink,
+    "hardshrink_backward": hardshrink_backward,
     "glu": glu,
     "glu_backward": glu_backward,
     "softmax.int": softmax_int,
@@ -199,7 +210,9 @@ KERNELS = {
 """Through aclnn: functions of result payloads and payloads."""
 
 FUNCTIONS = {
+    "_prelu_kernel": ops_pointwise.prelu,
     "_safe_softmax": ops_nn.safe_softmax,
+    "embedding_renorm_": ops_nn.embedding_renorm_,
     "_scaled_dot_product_flash_attention_for_cpu": ops_nn.attention,
     "_scaled_dot_product_flash_attention_for_cpu_backward": ops_nn.attention_backward,
 }

@@ -6,7 +6,7 @@ from mindtorch_v2._backends.npu.aclnn import is_number, launch
 from mindtorch_v2._backends.npu.arguments import largest, rounding
 from mindtorch_v2._backends.npu.ops import pointwise as ops_pointwise
 
-from .functions import aclnnAbs, aclnnAcos, aclnnAcosh, aclnnAdd, aclnnAddcdiv, aclnnAddcmul, aclnnAdds, aclnnAsin, aclnnAsinh, aclnnAtan, aclnnAtan2, aclnnAtanh, aclnnBitwiseAndScalar, aclnnBitwiseAndTensor, aclnnBitwiseNot, aclnnBitwiseOrScalar, aclnnBitwiseOrTensor, aclnnBitwiseXorScalar, aclnnBitwiseXorTensor, aclnnCeil, aclnnClamp, aclnnClampMax, aclnnClampMaxTensor, aclnnClampMin, aclnnClampMinTensor, aclnnClampTensor, aclnnCos, aclnnCosh, aclnnDiv, aclnnDivMod, aclnnDivMods, aclnnDivs, aclnnErf, aclnnErfc, aclnnErfinv, aclnnExp, aclnnExp2, aclnnExpm1, aclnnFloor, aclnnFloorDivide, aclnnFloorDivides, aclnnFmodScalar, aclnnFmodTensor, aclnnFrac, aclnnGcd, aclnnLeftShift, aclnnLerp, aclnnLerps, aclnnLgamma, aclnnLog, aclnnLog10, aclnnLog1p, aclnnLog2, aclnnLogAddExp, aclnnLogit, aclnnMaximum, aclnnMinimum, aclnnMul, aclnnMuls, aclnnNanToNum, aclnnNeg, aclnnPowScalarTensor, aclnnPowTensorScalar, aclnnPowTensorTensor, aclnnReciprocal, aclnnRemainderScalarTensor, aclnnRemainderTensorScalar, aclnnRemainderTensorTensor, aclnnRound, aclnnRoundDecimals, aclnnRsqrt, aclnnRsub, aclnnRsubs, aclnnSWhere, aclnnSigmoid, aclnnSigmoidBackward, aclnnSign, aclnnSin, aclnnSinc, aclnnSinh, aclnnSqrt, aclnnSub, aclnnSubs, aclnnTan, aclnnTanh, aclnnTanhBackward, aclnnTrunc, aclnnXLogYTensor
+from .functions import aclnnAbs, aclnnAcos, aclnnAcosh, aclnnAdd, aclnnAddcdiv, aclnnAddcmul, aclnnAdds, aclnnAsin, aclnnAsinh, aclnnAtan, aclnnAtan2, aclnnAtanh, aclnnBitwiseAndScalar, aclnnBitwiseAndTensor, aclnnBitwiseNot, aclnnBitwiseOrScalar, aclnnBitwiseOrTensor, aclnnBitwiseXorScalar, aclnnBitwiseXorTensor, aclnnCeil, aclnnClamp, aclnnClampMax, aclnnClampMaxTensor, aclnnClampMin, aclnnClampMinTensor, aclnnClampTensor, aclnnCos, aclnnCosh, aclnnDigamma, aclnnDiv, aclnnDivMod, aclnnDivMods, aclnnDivs, aclnnErf, aclnnErfc, aclnnErfinv, aclnnExp, aclnnExp2, aclnnExpm1, aclnnFloor, aclnnFloorDivide, aclnnFloorDivides, aclnnFmodScalar, aclnnFmodTensor, aclnnFrac, aclnnGcd, aclnnLeftShift, aclnnLerp, aclnnLerps, aclnnLgamma, aclnnLog, aclnnLog10, aclnnLog1p, aclnnLog2, aclnnLogAddExp, aclnnLogAddExp2, aclnnLogit, aclnnMaximum, aclnnMinimum, aclnnMul, aclnnMuls, aclnnNanToNum, aclnnNeg, aclnnPowScalarTensor, aclnnPowTensorScalar, aclnnPowTensorTensor, aclnnReciprocal, aclnnRemainderScalarTensor, aclnnRemainderTensorScalar, aclnnRemainderTensorTensor, aclnnRound, aclnnRoundDecimals, aclnnRsqrt, aclnnRsub, aclnnRsubs, aclnnSWhere, aclnnSigmoid, aclnnSigmoidBackward, aclnnSign, aclnnSin, aclnnSinc, aclnnSinh, aclnnSqrt, aclnnSub, aclnnSubs, aclnnTan, aclnnTanh, aclnnTanhBackward, aclnnTrunc, aclnnXLogYTensor
 
 
 def add_Tensor(out, self, other, alpha):
@@ -145,6 +145,10 @@ def log1p(out, self):
 
 def logaddexp(out, self, other):
     return launch(aclnnLogAddExp, self, other, out[0])
+
+
+def logaddexp2(out, self, other):
+    return launch(aclnnLogAddExp2, self, other, out[0])
 
 
 def sigmoid(out, self):
@@ -305,6 +309,10 @@ def lgamma(out, self):
     return launch(aclnnLgamma, self, out[0])
 
 
+def digamma(out, self):
+    return launch(aclnnDigamma, self, out[0])
+
+
 def bitwise_not(out, self):
     return launch(aclnnBitwiseNot, self, out[0])
 
@@ -377,6 +385,7 @@ KERNELS = {
     "log10": log10,
     "log1p": log1p,
     "logaddexp": logaddexp,
+    "logaddexp2": logaddexp2,
     "sigmoid": sigmoid,
     "sigmoid_backward": sigmoid_backward,
     "tanh_backward": tanh_backward,
@@ -415,6 +424,7 @@ KERNELS = {
     "erfc": erfc,
     "erfinv": erfinv,
     "lgamma": lgamma,
+    "digamma": digamma,
     "bitwise_not": bitwise_not,
     "bitwise_and.Tensor": bitwise_and_Tensor,
     "bitwise_or.Tensor": bitwise_or_Tensor,
@@ -428,6 +438,10 @@ KERNELS = {
 """Through aclnn: functions of result payloads and payloads."""
 
 FUNCTIONS = {
+    "logit_backward": ops_pointwise.logit_backward,
+    "special_xlog1py": ops_pointwise.xlog1py,
+    "special_xlog1py.self_scalar": ops_pointwise.xlog1py,
+    "special_entr": ops_pointwise.entr,
     "hypot": ops_pointwise.hypot,
     "deg2rad": ops_pointwise.deg2rad,
     "rad2deg": ops_pointwise.rad2deg,
@@ -436,5 +450,14 @@ FUNCTIONS = {
     "fmin": ops_pointwise.fmin,
     "copysign.Tensor": ops_pointwise.copysign,
     "heaviside": ops_pointwise.heaviside,
+    "polygamma": ops_pointwise.polygamma,
+    "bitwise_right_shift.Tensor": ops_pointwise.right_shift,
+    "bitwise_left_shift.Scalar_Tensor": ops_pointwise.left_shift_of,
+    "bitwise_right_shift.Scalar_Tensor": ops_pointwise.right_shift_of,
+    "lcm": ops_pointwise.lcm,
+    "complex": ops_pointwise.complex_of,
+    "polar": ops_pointwise.polar,
+    "angle": ops_pointwise.angle,
+    "_conj_physical": ops_pointwise.conj_physical,
 }
 """In Python: functions of tensors that return tensors."""

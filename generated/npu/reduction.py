@@ -78,6 +78,7 @@ FUNCTIONS = {
     "var.correction": ops_reduction.var,
     "std.correction": ops_reduction.std,
     "var_mean.correction": ops_reduction.var_mean,
+    "std_mean.correction": ops_reduction.std_mean,
     "max.dim": ops_reduction.max_dim,
     "min.dim": ops_reduction.min_dim,
     "argmax": ops_reduction.argmax,

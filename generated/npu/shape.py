@@ -5,8 +5,9 @@ from __future__ import annotations
 from mindtorch_v2._backends.npu.aclnn import launch
 from mindtorch_v2._backends.npu.arguments import dims, spread
 from mindtorch_v2._backends.npu.ops import joining as ops_joining
+from mindtorch_v2._backends.npu.ops import shape as ops_shape
 
-from .functions import aclnnConstantPadNd, aclnnFlip, aclnnReflectionPad1d, aclnnReflectionPad2d, aclnnReplicationPad2d, aclnnStack, aclnnTrace
+from .functions import aclnnConstantPadNd, aclnnFlip, aclnnReflectionPad1d, aclnnReflectionPad1dBackward, aclnnReflectionPad2d, aclnnReflectionPad2dBackward, aclnnReflectionPad3d, aclnnReflectionPad3dBackward, aclnnReplicationPad1d, aclnnReplicationPad1dBackward, aclnnReplicationPad2d, aclnnReplicationPad2dBackward, aclnnReplicationPad3d, aclnnReplicationPad3dBackward, aclnnStack, aclnnTrace
 
 
 def stack(out, tensors, dim):
@@ -29,12 +30,48 @@ def reflection_pad1d(out, self, padding):
     return launch(aclnnReflectionPad1d, self, spread(padding, 2), out[0])
 
 
+def reflection_pad1d_backward(out, grad_output, self, padding):
+    return launch(aclnnReflectionPad1dBackward, grad_output, self, padding, out[0])
+
+
 def reflection_pad2d(out, self, padding):
     return launch(aclnnReflectionPad2d, self, spread(padding, 4), out[0])
 
 
+def reflection_pad2d_backward(out, grad_output, self, padding):
+    return launch(aclnnReflectionPad2dBackward, grad_output, self, padding, out[0])
+
+
+def reflection_pad3d(out, self, padding):
+    return launch(aclnnReflectionPad3d, self, padding, out[0])
+
+
+def reflection_pad3d_backward(out, grad_output, self, padding):
+    return launch(aclnnReflectionPad3dBackward, grad_output, self, padding, out[0])
+
+
+def replication_pad1d(out, self, padding):
+    return launch(aclnnReplicationPad1d, self, padding, out[0])
+
+
+def replication_pad1d_backward(out, grad_output, self, padding):
+    return launch(aclnnReplicationPad1dBackward, grad_output, self, padding, out[0])
+
+
 def replication_pad2d(out, self, padding):
     return launch(aclnnReplicationPad2d, self, spread(padding, 4), out[0])
+
+
+def replication_pad2d_backward(out, grad_output, self, padding):
+    return launch(aclnnReplicationPad2dBackward, grad_output, self, padding, out[0])
+
+
+def replication_pad3d(out, self, padding):
+    return launch(aclnnReplicationPad3d, self, padding, out[0])
+
+
+def replication_pad3d_backward(out, grad_output, self, padding):
+    return launch(aclnnReplicationPad3dBackward, grad_output, self, padding, out[0])
 
 
 KERNELS = {
@@ -43,8 +80,17 @@ KERNELS = {
     "trace": trace,
     "constant_pad_nd": constant_pad_nd,
     "reflection_pad1d": reflection_pad1d,
+    "reflection_pad1d_backward": reflection_pad1d_backward,
     "reflection_pad2d": reflection_pad2d,
+    "reflection_pad2d_backward": reflection_pad2d_backward,
+    "reflection_pad3d": reflection_pad3d,
+    "reflection_pad3d_backward": reflection_pad3d_backward,
+    "replication_pad1d": replication_pad1d,
+    "replication_pad1d_backward": replication_pad1d_backward,
     "replication_pad2d": replication_pad2d,
+    "replication_pad2d_backward": replication_pad2d_backward,
+    "replication_pad3d": replication_pad3d,
+    "replication_pad3d_backward": replication_pad3d_backward,
 }
 """Through aclnn: functions of result payloads and payloads."""
 
@@ -52,5 +98,8 @@ FUNCTIONS = {
     "cat": ops_joining.cat,
     "repeat": ops_joining.repeat,
     "roll": ops_joining.roll,
+    "diag_embed": ops_shape.diag_embed,
+    "pixel_shuffle": ops_shape.pixel_shuffle,
+    "pixel_unshuffle": ops_shape.pixel_unshuffle,
 }
 """In Python: functions of tensors that return tensors."""

@@ -46,8 +46,17 @@ FUNCTIONS = {
     "argsort": ops_sorting.argsort,
     "argsort.stable": ops_sorting.argsort_stable,
     "topk": ops_sorting.topk,
+    "nanmedian": ops_sorting.nanmedian,
+    "nanmedian.dim": ops_sorting.nanmedian_dim,
     "_unique2": ops_sorting.unique2,
+    "unique_dim": ops_sorting.unique_dim,
+    "unique_consecutive": ops_sorting.unique_consecutive,
+    "bucketize.Tensor": ops_sorting.bucketize,
     "isin.Tensor_Tensor": ops_sorting.isin,
+    "searchsorted.Scalar": ops_sorting.searchsorted_number,
+    "bucketize.Scalar": ops_sorting.bucketize,
+    "isin.Scalar_Tensor": ops_sorting.isin,
     "bincount": ops_sorting.bincount,
+    "histc": ops_sorting.histc,
 }
 """In Python: functions of tensors that return tensors."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mindtorch_v2._backends.npu.ops import conversion as ops_conversion
 from mindtorch_v2._backends.npu.ops import indexing as ops_indexing
+from mindtorch_v2._backends.npu.ops import shape as ops_shape
 
 
 KERNELS = {
@@ -15,5 +16,6 @@ FUNCTIONS = {
     "select_backward": ops_indexing.select_backward,
     "slice_backward": ops_indexing.slice_backward,
     "diagonal_backward": ops_indexing.diagonal_backward,
+    "unfold_backward": ops_shape.unfold_backward,
 }
 """In Python: functions of tensors that return tensors."""

@@ -68,13 +68,14 @@ def reason(op: Operator) -> str:
     return _NOT_SAID if word is None else REASONS[word]
 
 
-def execute(op: Operator, args: tuple, results: Any) -> None:
-    """Compute results on the CPU and put them where the results' specs say. NotImplementedError where that is forbidden, or the CPU has no kernel either."""
+def execute(op: Operator, args: tuple, results: Any, why: str = "") -> None:
+    """Compute results on the CPU and put them where the results' specs say; `why` a kernel did not. NotImplementedError where that is forbidden, or the CPU
+    has no kernel either."""
     if not possible(op):
         raise no_kernel(op, results.where)
     if not allowed():
         raise NotImplementedError(
-            f"Could not run 'aten::{op.full_name}' with arguments from the 'NPU' backend: {reason(op)}. "
+            f"Could not run 'aten::{op.full_name}' with arguments from the 'NPU' backend: {why or reason(op)}. "
             f"Without {VARIABLE}=0 the CPU would compute it, with copies both ways"
         )
     host = _Host(results.where)
@@ -90,7 +91,7 @@ def execute(op: Operator, args: tuple, results: Any) -> None:
             results[index] = empty(payload.shape, stride, results.specs[index].dtype, results.where)
         copies.copy(results[index], payload)
         back += payload.nbytes
-    _count(op, host.nbytes, back, results.where)
+    _count(op, host.nbytes, back, results.where, why or reason(op))
 
 
 class _Host:
@@ -136,10 +137,10 @@ def _mixed(seed: int, offset: int) -> int:
     return (mixed ^ (mixed >> 31)) >> 1  # a seed of any generator
 
 
-def _count(op: Operator, there: int, back: int, where: Any) -> None:
+def _count(op: Operator, there: int, back: int, where: Any, why: str) -> None:
     name = op.full_name
     with _lock:
-        found = _counts.setdefault(name, {"calls": 0, "bytes_to_host": 0, "bytes_to_device": 0, "reason": reason(op)})
+        found = _counts.setdefault(name, {"calls": 0, "bytes_to_host": 0, "bytes_to_device": 0, "reason": why})
         found["calls"] += 1
         found["bytes_to_host"] += there
         found["bytes_to_device"] += back
@@ -147,7 +148,7 @@ def _count(op: Operator, there: int, back: int, where: Any) -> None:
         _warned.add(name)
     if first or always():
         warn_of_call(
-            f"aten::{name} has no kernel on NPUs ({found['reason']}): the CPU computes it. Each call waits for {where} and copies its tensors both ways "
+            f"aten::{name} has no kernel on NPUs ({why}): the CPU computes it. Each call waits for {where} and copies its tensors both ways "
             f"(this one {_size(there)} to the host, {_size(back)} back). This is said once for each operator; torch.npu.fallbacks() counts calls, and "
             f"{VARIABLE}=0 makes them errors."
         )

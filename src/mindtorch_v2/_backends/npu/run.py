@@ -116,7 +116,11 @@ def _execute(op: Operator, specs: list, args: tuple, results: Results) -> None:
     if function is not None:
         compute = _compute(specs)
         given = [_on_device(value, compute if i in op.cast else None, results.where) for i, value in enumerate(args)]
-        _adopt(function(results, *given), results)
+        made = function(results, *given)
+        if made is NotImplemented:
+            fallback.execute(op, args, results, "none for these arguments")
+        else:
+            _adopt(made, results)
         return
     if all(spec is None or _is_empty(spec) for spec in specs):
         for index in range(len(specs)):

@@ -226,3 +226,37 @@ def gather(out: Any, self: Any, dim: int, index: Any, *unused: Any) -> Any:
     pairs = ops.view_as_real(self)
     places = ops.expand(ops.unsqueeze(index, -1), (*index.shape, 2))
     return ops.view_as_complex(ops.gather(pairs, dim % self.dim(), places))
+
+
+def index_fill_tensor(out: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+    value = ops._to_copy(value, dtype=self.dtype)
+    if not self.dim():
+        return ops.clone(value) if index.numel() else ops.clone(self)
+    shape = list(self.shape)
+    shape[dim] = index.numel()
+    index_copy(out, self, dim, ops.reshape(index, (-1,)), ops.contiguous(ops.expand(value, shape)))
+    return None
+
+
+def index_reduce(out: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> Any:
+    if not self.dim() or not source.dim() or not source.numel():
+        return NotImplemented
+    dim %= self.dim()
+    shape = [-1 if d == dim else 1 for d in range(self.dim())]
+    places = ops.expand(ops.reshape(ops._to_copy(index, dtype=_int64), shape), tuple(source.shape))
+    return ops.scatter_reduce(self, dim, ops.contiguous(places), source, reduce, include_self=include_self)
+
+
+def masked_scatter_backward(out: Any, grad_output: Any, mask: Any, sizes: Any) -> Any:
+    taken = ops.masked_select(grad_output, mask)
+    rest = math.prod(sizes) - taken.numel()
+    if rest > 0:
+        taken = ops.cat([taken, ops.zeros((rest,), dtype=taken.dtype, device=taken.device)])
+    return ops.reshape(taken, tuple(sizes))
+
+
+def nonzero_static(out: Any, self: Any, size: int, fill_value: int) -> Any:
+    found = ops.nonzero(self)
+    kept = ops.narrow(found, 0, 0, min(size, found.shape[0]))
+    rest = ops.full((size - kept.shape[0], self.dim()), fill_value, dtype=_int64, device=self.device)
+    return ops.cat([kept, rest])

@@ -113,3 +113,45 @@ def ctc_loss_backward(
         copies.copy_on_device(part, log_alpha._data)
     given = (grad._data, log_probs._data, targets._data, list(input_lengths), list(target_lengths))
     launch(aclnnCtcLossBackward, *given, neg_log_likelihood._data, whole, blank, zero_infinity, out[0])
+
+
+def _reduced(loss: Any, reduction: int) -> Any:
+    return loss if reduction == 0 else ops.mean(loss) if reduction == 1 else ops.sum(loss)
+
+
+def huber_loss(out: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
+    size = ops.abs(ops.sub(self, target))
+    near, far = ops.mul(ops.square(size), 0.5), ops.mul(ops.sub(size, 0.5 * delta), delta)
+    return _reduced(ops.where(ops.le(size, delta), near, far), reduction)
+
+
+def soft_margin_loss(out: Any, self: Any, target: Any, reduction: int) -> Any:
+    return _reduced(ops.log1p(ops.exp(ops.neg(ops.mul(target, self)))), reduction)
+
+
+def nll_loss2d_forward(out: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    """Of every pixel as of an example."""
+    if not self.numel():
+        return NotImplemented
+    flat = ops.reshape(ops.permute(self, (0, 2, 3, 1)), (-1, self.shape[1]))
+    loss, total = ops.nll_loss_forward(flat, ops.reshape(target, (-1,)), weight, reduction, ignore_index)
+    return (ops.reshape(loss, tuple(target.shape)) if reduction == 0 else loss), total
+
+
+def nll_loss2d_backward(
+    out: Any,
+    grad_output: Any,
+    self: Any,
+    target: Any,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Any,
+) -> Any:
+    if not self.numel():
+        return NotImplemented
+    n, classes, height, width = self.shape
+    flat = ops.reshape(ops.permute(self, (0, 2, 3, 1)), (-1, classes))
+    grad = ops.reshape(grad_output, (-1,)) if reduction == 0 else grad_output
+    made = ops.nll_loss_backward(grad, flat, ops.reshape(target, (-1,)), weight, reduction, ignore_index, total_weight)
+    return ops.permute(ops.reshape(made, (n, height, width, classes)), (0, 3, 1, 2))

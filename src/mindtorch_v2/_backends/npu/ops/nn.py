@@ -7,6 +7,8 @@ from typing import Any
 
 from ...._dispatch import ops
 from ...._dtype import DTYPES
+from ...._tensor import wrap
+from .. import copies
 
 
 def safe_softmax(out: Any, self: Any, dim: int, dtype: Any) -> Any:
@@ -72,3 +74,18 @@ def attention_backward(
     to_scores = ops.mul(ops.mul(weights, ops.sub(to_weights, correction)), factor)
     found = ops.matmul(to_scores, key), ops.matmul(ops.transpose(to_scores, -2, -1), query), to_value
     return found if kind is query.dtype else tuple(ops._to_copy(t, dtype=kind) for t in found)
+
+
+def embedding_renorm_(out: Any, self: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Rows that are looked up, and longer than they may be, shrink. The host waits for how many there are."""
+    target = out[0]
+    if target is not self._data:
+        copies.copy_on_device(target, self._data)
+    if not indices.numel():
+        return
+    whole = wrap(target, self.dtype)
+    rows = ops._unique2(ops.reshape(indices, (-1,)))[0]
+    chosen = ops.index_select(whole, 0, rows)
+    norms = ops.linalg_vector_norm(chosen, norm_type, [1], True)
+    factor = ops.where(ops.gt(norms, max_norm), ops.div(max_norm, ops.add(norms, 1e-7)), ops.ones_like(norms))
+    ops.index_copy_(whole, 0, ops._to_copy(rows, dtype=DTYPES["int64"]), ops.mul(chosen, factor))

@@ -5,6 +5,7 @@ They are not the CPU's: an NPU counts (Philox), the CPU walks (Mersenne Twister)
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...._dispatch import ops
@@ -179,3 +180,49 @@ def randperm_generator(out: Any, n: int, generator: Any, *args: Any) -> None:
 
 def normal_numbers(out: Any, mean: float, std: float, size: Any, generator: Any, *args: Any) -> None:
     _normal(out[0], mean, std, generator)
+
+
+# Other distributions, made of uniform and normal numbers
+
+
+def _drawn(result: Any, generator: Any, draw: Any, *parameters: float) -> Any:
+    """Numbers for a result, in a dtype that can hold them well enough."""
+    kind = result.dtype if result.dtype.is_floating_point and result.dtype.itemsize >= 4 else DTYPES["float32"]
+    made = empty(tuple(result.shape), None, kind, result.device)
+    draw(made, *parameters, generator)
+    return wrap(made, kind)
+
+
+def bernoulli_tensor(out: Any, self: Any, p: Any, generator: Any) -> Any:
+    drawn = _drawn(out[0], generator, _uniform, 0.0, 1.0)
+    return ops._to_copy(ops.lt(drawn, p), dtype=out[0].dtype)
+
+
+def _as_result(out: Any, made: Any) -> Any:
+    return ops._to_copy(made, dtype=out[0].dtype)
+
+
+def exponential_(out: Any, self: Any, lambd: float, generator: Any) -> Any:
+    drawn = _drawn(out[0], generator, _uniform, 0.0, 1.0)
+    return _as_result(out, ops.div(ops.neg(ops.log1p(ops.neg(drawn))), lambd))
+
+
+def geometric_(out: Any, self: Any, p: float, generator: Any) -> Any:
+    drawn = _drawn(out[0], generator, _uniform, 0.0, 1.0)
+    if p == 1:
+        return _as_result(out, ops.ones_like(drawn))
+    return _as_result(out, ops.clamp_min(ops.ceil(ops.div(ops.log1p(ops.neg(drawn)), math.log1p(-p))), 1))
+
+
+def cauchy_(out: Any, self: Any, median: float, sigma: float, generator: Any) -> Any:
+    drawn = _drawn(out[0], generator, _uniform, 0.0, 1.0)
+    return _as_result(out, ops.add(ops.mul(ops.tan(ops.mul(ops.sub(drawn, 0.5), math.pi)), sigma), median))
+
+
+def log_normal_(out: Any, self: Any, mean: float, std: float, generator: Any) -> Any:
+    return _as_result(out, ops.exp(_drawn(out[0], generator, _normal, mean, std)))
+
+
+def normal_around(out: Any, mean: Any, std: Any, generator: Any) -> Any:
+    drawn = _drawn(out[0], generator, _normal, 0.0, 1.0)
+    return _as_result(out, ops.add(ops.mul(drawn, std), mean))

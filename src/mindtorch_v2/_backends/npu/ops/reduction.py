@@ -172,3 +172,8 @@ def vector_norm(out: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: A
 
 
 _NORM_DTYPES = frozenset(DTYPES[name] for name in ("float32", "float16", "bfloat16"))
+
+
+def std_mean(out: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple:
+    over = dims(self, dim)
+    return ops.std(self, over, correction=_number(correction), keepdim=keepdim), ops.mean(self, over, keepdim)

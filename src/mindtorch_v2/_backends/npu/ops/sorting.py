@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...._dispatch import ops
 from ...._dtype import DTYPES
-from ...._generated.npu.functions import aclnnArgsort, aclnnBincount, aclnnTopk, aclnnUnique2
+from ...._generated.npu.functions import (
+    aclnnArgsort,
+    aclnnBincount,
+    aclnnHistc,
+    aclnnTopk,
+    aclnnUnique2,
+    aclnnUniqueDim,
+)
 from ...._tensor import Tensor, wrap
 from ..aclnn import launch, launch_with_shape
 from ..creation import empty
@@ -78,3 +86,90 @@ def unique2(out: Any, self: Any, sorted: bool, return_inverse: bool, return_coun
 
 def _device_of(*values: Any) -> Any:
     return next(v.device for v in values if isinstance(v, Tensor))
+
+
+def bucketize(out: Any, self: Any, boundaries: Any, out_int32: bool, right: bool) -> Any:
+    if not isinstance(self, Tensor):
+        self = ops.scalar_tensor(self, dtype=_together(self, boundaries), device=boundaries.device)
+    return ops.searchsorted(boundaries, self, out_int32=out_int32, right=right)
+
+
+def searchsorted_number(
+    out: Any, sorted_sequence: Any, self: Any, out_int32: bool, right: bool, side: str | None, sorter: Any
+) -> Any:
+    value = self
+    if not isinstance(value, Tensor):
+        value = ops.scalar_tensor(value, dtype=_together(value, sorted_sequence), device=sorted_sequence.device)
+    return ops.searchsorted(sorted_sequence, value, out_int32=out_int32, right=right, side=side, sorter=sorter)
+
+
+def _together(value: Any, like: Any) -> Any:
+    return like.dtype if isinstance(value, int) or like.dtype.is_floating_point else DTYPES["float32"]
+
+
+def unique_consecutive(out: Any, self: Any, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    """Where an element (or a slice) differs from the one before; the host waits for how many do."""
+    rows = ops.reshape(self, (-1,)) if dim is None else ops.movedim(self, dim, 0)
+    count = rows.shape[0]
+    if not self.numel():
+        return NotImplemented
+    flat = ops.reshape(rows, (count, -1))
+    differs = ops.any(ops.ne(ops.narrow(flat, 0, 1, count - 1), ops.narrow(flat, 0, 0, count - 1)), 1)
+    starts = ops.cat([ops.ones((1,), dtype=DTYPES["bool"], device=self.device), differs])
+    places = ops.select(ops.nonzero(starts), 1, 0)
+    values = ops.index_select(rows, 0, places)
+    none = ops.zeros((0,), dtype=_int64, device=self.device)
+    inverse = ops.sub(ops.cumsum(starts, 0), 1) if return_inverse else none
+    if dim is None and return_inverse:
+        inverse = ops.reshape(inverse, tuple(self.shape))
+    ends = ops.cat(
+        [ops.narrow(places, 0, 1, places.shape[0] - 1), ops.full((1,), count, dtype=_int64, device=self.device)]
+    )
+    counts = ops.sub(ends, places) if return_counts else none
+    return values if dim is None else ops.movedim(ops.contiguous(values), 0, dim), inverse, counts
+
+
+def unique_dim(out: Any, self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
+    rows = ops.contiguous(ops.movedim(self, dim, 0))
+    count = rows.shape[0]
+    if not self.numel():
+        return NotImplemented
+    values = empty(tuple(rows.shape), None, self.dtype, self.device)
+    inverse, counts = (empty((count,), None, _int64, self.device) for _ in range(2))
+    shape = launch_with_shape(aclnnUniqueDim, 4, rows._data, True, True, 0, values, inverse, counts)
+    found = ops.movedim(ops.narrow(wrap(values, self.dtype), 0, 0, shape[0]), 0, dim)
+    return found, wrap(inverse, _int64), ops.narrow(wrap(counts, _int64), 0, 0, shape[0])
+
+
+def nanmedian(out: Any, self: Any) -> Any:
+    if not self.numel():
+        return NotImplemented
+    return ops.nanmedian(ops.reshape(self, (-1,)), 0)[0]
+
+
+def nanmedian_dim(out: Any, self: Any, dim: int, keepdim: bool) -> Any:
+    """The middle one of those that are numbers: sorted, NaN come last. NaN where there is none."""
+    if not self.numel() or not self.dim():
+        return NotImplemented
+    values, places = ops.sort(self, stable=True, dim=dim, descending=False)
+    numbers = ops.sum(ops.logical_not(ops.isnan(self)), [dim], True) if self.is_floating_point() else None
+    if numbers is None:
+        shape = [1 if d == dim % self.dim() else n for d, n in enumerate(self.shape)]
+        numbers = ops.full(shape, self.shape[dim], dtype=_int64, device=self.device)
+    middle = ops.clamp_min(ops.floor_divide(ops.sub(numbers, 1), 2), 0)
+    found = ops.gather(values, dim, middle), ops.gather(places, dim, middle)
+    return found if keepdim else tuple(ops.squeeze(t, dim) for t in found)
+
+
+def histc(out: Any, self: Any, bins: int, min: Any, max: Any) -> Any:
+    low, high = float(min), float(max)
+    if not self.numel():
+        return NotImplemented
+    if low == high:
+        low, high = float(ops.amin(self).item()), float(ops.amax(self).item())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (math.isfinite(low) and math.isfinite(high)) or low > high:
+        return NotImplemented  # which the CPU words
+    launch(aclnnHistc, ops.contiguous(self)._data, bins, low, high, out[0])
+    return None
