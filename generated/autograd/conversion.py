@@ -26,12 +26,13 @@ class CopyBackwards_of_copy_(Node):
     __slots__ = ()
     def apply(node, grads):
         (grad,) = grads
+        (src_dtype, src_device) = node.consts
         edges = node.edges
         of_self = of_src = None
         if edges[0] is not None:
             of_self = zeros_like(grad)
         if edges[1] is not None:
-            of_src = grad
+            of_src = to_copy_gradient(grad, src_dtype, src_device)
         return (of_self, of_src)
 
 
@@ -42,12 +43,13 @@ class CopyBackwards_of_copy(Node):
     __slots__ = ()
     def apply(node, grads):
         (grad,) = grads
+        (src_dtype, src_device) = node.consts
         edges = node.edges
         of_self = of_src = None
         if edges[0] is not None:
             of_self = zeros_like(grad)
         if edges[1] is not None:
-            of_src = grad
+            of_src = to_copy_gradient(grad, src_dtype, src_device)
         return (of_self, of_src)
 
 
@@ -55,5 +57,5 @@ CopyBackwards_of_copy.__name__ = "CopyBackwards"
 
 
 tables._to_copy.record = recorder(tables._to_copy, ToCopyBackward0, 7, (0,), (), ((0, 'dtype'), (0, 'device')))
-tables.copy_.record = recorder(tables.copy_, CopyBackwards_of_copy_, 3, (0, 1), (), ())
-tables.copy.record = recorder(tables.copy, CopyBackwards_of_copy, 3, (0, 1), (), ())
+tables.copy_.record = recorder(tables.copy_, CopyBackwards_of_copy_, 3, (0, 1), (), ((1, 'dtype'), (1, 'device')))
+tables.copy.record = recorder(tables.copy, CopyBackwards_of_copy, 3, (0, 1), (), ((1, 'dtype'), (1, 'device')))

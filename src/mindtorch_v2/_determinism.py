@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ class _Settings:
 SETTINGS = _Settings()
 
 
+LISTENERS: list[Callable[[bool], None]] = []
+"""What devices are told by, whose kernels have a choice."""
+
+
 def want(mode: bool, only_warn: bool) -> None:
     """Ask for deterministic algorithms, or no longer."""
     if mode and not SETTINGS.wanted:
@@ -27,6 +32,8 @@ def want(mode: bool, only_warn: bool) -> None:
     elif SETTINGS.wanted and not mode:
         leave_special(everywhere=True)
     SETTINGS.wanted, SETTINGS.warn_only = mode, only_warn
+    for tell in LISTENERS:
+        tell(mode)
 
 
 def largest(kind: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +31,8 @@ class PinnedMemory:
         self.release = release
         self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
 
-    def __del__(self) -> None:
-        if self.release is not None:
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self.release is not None and not ending():  # the end of the process gives everything back
             self.release(self.address)
 
 

@@ -185,6 +185,38 @@ class TestOpening:
         with pytest.raises(CannNotFound, match=r"libascendcl\.so was found but cannot be opened.*set_env\.sh.*driver"):
             self.libraries(monkeypatch, tmp_path / "here")
 
+    def test_operators_that_cannot_be_opened_are_a_warning(self, monkeypatch, tmp_path):
+        home = fake.install(tmp_path / "here")
+        fake.build(home / "lib64", "libopapi_math.so", exports=("aclnnFinalize",))
+        fake.touch(home / "lib64", "libopapi_nn.so")
+        fake.touch(tmp_path / "mine/op_api/lib", "libcust_opapi.so")
+        monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", str(tmp_path / "mine"))
+        with pytest.warns(UserWarning) as said:
+            opened = self.libraries(monkeypatch, home)
+        assert [next(n for n in ("cust_opapi", "opapi_nn") if n in str(w.message)) for w in said] == [
+            "cust_opapi",
+            "opapi_nn",
+        ]
+        assert all("are missing" in str(w.message) and "cannot be opened" in str(w.message) for w in said)
+        assert opened.symbol("aclnnFinalize")() == 1 and opened.has("aclInit")
+
+    def test_libraries_are_bound_lazily(self, monkeypatch, tmp_path):
+        home = fake.install(tmp_path / "here")
+        text = "int nowhere(void); int other(void) { return nowhere(); } int aclnnFinalize(void) { return 7; }"
+        command = [
+            fake.CC or "cc",
+            "-shared",
+            "-fPIC",
+            "-Wl,-z,lazy",
+            "-x",
+            "c",
+            "-o",
+            str(home / "lib64/libopapi.so"),
+            "-",
+        ]
+        subprocess.run(command, input=text, text=True, check=True)
+        assert self.libraries(monkeypatch, home).symbol("aclnnFinalize")() == 7
+
     def test_constants_and_names_of_errors(self, monkeypatch, tmp_path):
         opened = self.libraries(monkeypatch, fake.install(tmp_path / "here"))
         assert opened.constant("ACL_EVENT_TIME_LINE") == 8 and opened.constant("ACL_DT_UNDEFINED") == -1

@@ -34,8 +34,9 @@ class Backend(Protocol):
     def supports(self, op: Operator, specs: Sequence[Any]) -> bool:
         """Whether there is a kernel, and memory of these dtypes; else a call fails whatever the elements are."""
 
-    def copy(self, target: Any, source: Any) -> None:
-        """Elements of one payload into another of the same shape, both of this device, with conversion."""
+    def copy(self, target: Any, source: Any, non_blocking: bool = False) -> None:
+        """Elements of one payload into another of the same shape, both of this device (or the target of the host), with conversion. non_blocking: where the
+        device can, it need not be done when this returns."""
 
     def to_host(self, payload: Any) -> ndarray:
         """The elements as an array. NotImplementedError without any."""

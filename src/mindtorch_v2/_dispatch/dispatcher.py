@@ -11,6 +11,7 @@ from typing import Any
 from numpy import ndarray
 
 from .. import _payload
+from .._above import above
 from .._backends.common import view
 from .._determinism import SETTINGS, largest
 from .._device import CPU, chosen_device, device
@@ -44,7 +45,10 @@ def call(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False
     args = convert(op, args, method or op.is_inplace)
     if op.is_inplace:
         return call_inplace(op, args, converted=True)
-    return _finish(op, (_profiled if PROFILED else _call)(op, args, out), requires_grad)
+    result = (_profiled if PROFILED else _call)(op, args, out)
+    if op.pin_at is not None and args[op.pin_at] and out is None:
+        result = _pinned(result)
+    return _finish(op, result, requires_grad)
 
 
 def call_converted(op: Operator, args: tuple, out: Any = None, requires_grad: bool = False) -> Any:
@@ -54,7 +58,10 @@ def call_converted(op: Operator, args: tuple, out: Any = None, requires_grad: bo
         return overrides.run(op, special, args, out)
     if op.is_inplace:
         return call_inplace(op, args, converted=True)
-    return _finish(op, (_profiled if PROFILED else _call)(op, args, out), requires_grad)
+    result = (_profiled if PROFILED else _call)(op, args, out)
+    if op.pin_at is not None and args[op.pin_at] and out is None:
+        result = _pinned(result)
+    return _finish(op, result, requires_grad)
 
 
 def _profiled(op: Operator, args: tuple, out: Any) -> Any:
@@ -70,6 +77,13 @@ def _finish(op: Operator, result: Any, requires_grad: bool) -> Any:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         result.requires_grad_(True)
     return result
+
+
+def _pinned(made: Tensor) -> Tensor:
+    """What a factory made, in pinned memory. RuntimeError for a tensor that is not on the CPU."""
+    if made.device.type != "cpu":
+        raise RuntimeError("Only dense CPU tensors can be pinned")
+    return wrap(above("pin_array")(settled(made)), made._dtype)
 
 
 def _fill(made: Tensor) -> None:

@@ -130,6 +130,7 @@ class Operator:
         "function",
         "_composite_function",
         "factory",
+        "pin_at",
         "missing",
         "label",
         "out_refusal",
@@ -193,6 +194,8 @@ class Operator:
         self.numbers = ("pointwise" in tags or "numbers" in tags) and "tensors" not in tags and len(self.tensors) > 1
         names = {p.name for p in params}
         self.factory = "device" in names and "dtype" in names
+        # Which argument asks for pinned memory of a factory's result.
+        self.pin_at = next((i for i, p in enumerate(params) if self.factory and p.name == "pin_memory"), None)
         self.missing = missing
         self.layout_at = next((i for i, p in enumerate(params) if p.type == "Layout"), None)
         # Whether sparse kernels may take a call that has no sparse tensor.

@@ -33,7 +33,7 @@ def set_default_tensor_type(kind: Any) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Refuse operators that PyTorch has no deterministic algorithm for; those here are deterministic anyway. TypeError for a mode that is no bool."""
+    """Refuse operators that PyTorch has no deterministic algorithm for; those of the CPU are deterministic anyway, and CANN is asked for such. TypeError for a mode that is no bool."""
     if not isinstance(mode, bool):
         raise TypeError(
             f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}"

@@ -42,11 +42,18 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """
     if len(args) == 1 and args[0].__class__ is _dtype_class and not kwargs:
         return convert(self, args[0], None)
-    kind, where, copy, layout = parse_to(args, kwargs)
-    return convert(self, kind, where, copy, layout)
+    kind, where, copy, layout, non_blocking = parse_to(args, kwargs)
+    return convert(self, kind, where, copy, layout, non_blocking)
 
 
-def convert(self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _memory_format | None = None) -> Tensor:
+def convert(
+    self: Tensor,
+    kind: Any,
+    where: Any,
+    copy: bool = False,
+    layout: _memory_format | None = None,
+    non_blocking: bool = False,
+) -> Tensor:
     """`to` with its arguments sorted out."""
     if kind is None:
         kind = self._dtype
@@ -71,7 +78,17 @@ def convert(self: Tensor, kind: Any, where: Any, copy: bool = False, layout: _me
     if here.type == "meta" and TLS.observer is None:
         backends.backend_of(where)
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    return ops._to_copy(self, dtype=kind, device=where, memory_format=layout)
+    if non_blocking and where.type == "cpu" and here.type == "npu":
+        return _to_pinned(self, kind, layout)
+    return ops._to_copy(self, dtype=kind, device=where, non_blocking=non_blocking, memory_format=layout)
+
+
+def _to_pinned(self: Tensor, kind: Any, layout: _memory_format | None) -> Tensor:
+    """A copy in pinned memory of the host, which is not waited for: as PyTorch's, it holds the elements once the stream has passed."""
+    like = ops.empty_like(
+        self.detach(), dtype=kind, device=_device("cpu"), pin_memory=True, memory_format=layout or preserve_format
+    )
+    return ops.copy_(like, self, True)
 
 
 def _suggested_format(self: Tensor) -> _memory_format:
@@ -98,13 +115,13 @@ def _refused(args: tuple, kwargs: dict) -> TypeError:
 
 
 def parse_to(args: tuple, kwargs: dict) -> tuple:
-    """(dtype, device, copy, memory_format) of a call of `to`. TypeError for what `to` does not take."""
+    """(dtype, device, copy, memory_format, non_blocking) of a call of `to`. TypeError for what `to` does not take."""
     named = dict(kwargs)
     kind = kwargs.pop("dtype", None)
     where = kwargs.pop("device", None)
     other = kwargs.pop("other", None)
     copy = kwargs.pop("copy", False)
-    kwargs.pop("non_blocking", None)
+    non_blocking = kwargs.pop("non_blocking", None)
     layout = kwargs.pop("memory_format", None)
     if kwargs:
         raise _refused(args, named)
@@ -132,7 +149,7 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
     if not all(value is None or isinstance(value, bool) for value in rest[:2]):
         raise _refused(args, named)
     if rest:
-        rest.pop(0)  # non_blocking
+        non_blocking = rest.pop(0)
     if rest:
         copy = rest.pop(0)
     if rest:
@@ -141,7 +158,7 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
         kind, where = other._dtype, other.device
     if where is not None:
         where = _device(where)
-    return kind, where, copy, layout
+    return kind, where, copy, layout, bool(non_blocking)
 
 
 def _caster(name: str) -> Any:
@@ -158,7 +175,7 @@ def _mover(kind: str) -> Any:
     def move(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
         if isinstance(device, int):
             device = f"{kind}:{device}"
-        return convert(self, None, _device(device or kind), layout=memory_format)
+        return convert(self, None, _device(device or kind), layout=memory_format, non_blocking=non_blocking)
 
     move.__doc__ = f"The tensor on a device of type {kind}."
     return move

@@ -34,7 +34,7 @@ class _CPU:
         return "cpu" in op.kernels and all(s is None or s.dtype.np is not None for s in specs)
 
     @staticmethod
-    def copy(target: ndarray, source: ndarray) -> None:
+    def copy(target: ndarray, source: ndarray, non_blocking: bool = False) -> None:
         np.copyto(target, source, casting="unsafe")
 
     @staticmethod

@@ -83,6 +83,11 @@ def run_into(op: Operator, spec: Spec, args: tuple, target: ndarray, where: Any 
     kernel = op.kernels.get("cpu")
     if kernel is None:
         raise no_kernel(op, where)
+    if "conversion" in op.tags and (source := _elsewhere(op, args)) is not None:
+        backend_of(source.device).copy(
+            target, settled(source), any(p.name == "non_blocking" and v for p, v in zip(op.params, args))
+        )
+        return
     with errstate(all="ignore"):
         given = payloads(op, spec.compute, args)
         if op.mutates is not None:
@@ -105,6 +110,12 @@ def run_into(op: Operator, spec: Spec, args: tuple, target: ndarray, where: Any 
             _call_into(kernel, given, target, spec)
         else:
             np.copyto(target, kernel(*given), casting="unsafe")
+
+
+def _elsewhere(op: Operator, args: tuple) -> Tensor | None:
+    """What a conversion copies from, where that is on a device which copies to the host itself."""
+    source = next((args[i] for i in reversed(op.tensors) if isinstance(args[i], Tensor)), None)
+    return source if source is not None and source.device.type == "npu" else None
 
 
 def _blocked_into(op: Operator, spec: Spec, given: list, target: ndarray) -> bool:

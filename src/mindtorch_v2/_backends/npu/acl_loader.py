@@ -4,7 +4,8 @@ Note [Which libraries]
 `libascendcl.so` has the runtime, `libnnopbase.so` descriptors and executors. Operators are in one `libopapi.so` up to CANN 8.3 and in
 `libopapi_{math,nn,...}.so` from 8.5 on; an installation may hold both, which must not be mixed: the split ones win. Custom operators
 (`libcust_opapi.so`) come before either. All of CANN's libraries are taken from one installation. A symbol is looked up when it is first
-called, in the order in which torch_npu looks, so what a version lacks is an error only of who calls it.
+called, in the order in which torch_npu looks, so what a version lacks is an error only of who calls it. A library of operators that cannot be opened is
+a warning.
 
 cffi (its part for run time, `_cffi_backend`) is imported by `load`, not before.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -238,16 +240,26 @@ class Libraries:
         runtime = self._open(cann.runtime)
         base = () if cann.base is None else (self._open(cann.base),)
         self._runtime = (runtime, *base)
-        self._operators = tuple(self._open(path) for path in (*cann.custom, *cann.operators)) + base
+        opened = (self._try_open(path) for path in (*cann.custom, *cann.operators))
+        self._operators = tuple(library for library in opened if library is not None) + base
 
     def _open(self, path: Path) -> tuple[Path, Any]:
         try:
-            return path, self.ffi.dlopen(str(path))
+            # Bound lazily: a function that another library lacks is an error of who calls it.
+            return path, self.ffi.dlopen(str(path), self.ffi.RTLD_LAZY)
         except OSError as error:
             hint = f"source {self.home}/set_env.sh, which names the folders of the libraries that it needs"
             if path.name == RUNTIME and find_driver() is None:
                 hint += "; the Ascend driver was not found either"
             raise CannNotFound(f"{path} was found but cannot be opened: {error} ({hint})") from error
+
+    def _try_open(self, path: Path) -> tuple[Path, Any] | None:
+        """A library of operators; None, with a warning, where it cannot be opened: what it has is missing then, and the others work."""
+        try:
+            return self._open(path)
+        except CannNotFound as error:
+            warnings.warn(f"npu: operators of {path.name} are missing: {error}", UserWarning, stacklevel=2)
+            return None
 
     @property
     def paths(self) -> tuple[Path, ...]:

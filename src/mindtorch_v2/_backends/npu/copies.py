@@ -1,6 +1,6 @@
 """Elements from payload to payload, with conversion and broadcasting: within a device, between devices, and between device and host.
 
-With pinned memory and `non_blocking` a copy to the device is queued, and the host memory is kept until it has passed.
+With pinned memory and `non_blocking` a copy between device and host is queued, and the host memory is kept until it has passed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..._memory import address
 from ..._payload import contiguous_strides
 from . import aclnn
 from .payload import NpuPayload, extent_bytes
-from .runtime import H2D, get_runtime
+from .runtime import D2H, H2D, get_runtime
 from .streams import current_stream
 from .transfers import bytes_of, copy_bytes, upload
 
@@ -24,7 +24,8 @@ _pending: list[tuple[int, Any]] = []  # events behind queued copies, and the hos
 def copy(target: Any, source: Any, non_blocking: bool = False) -> None:
     """Elements of one payload into another of the same shape, on any of CPU and NPUs, with conversion of the dtype."""
     if isinstance(target, ndarray):
-        np.copyto(target, to_host(source), casting="unsafe")
+        if not (non_blocking and _queue_download(target, source)):
+            np.copyto(target, np.broadcast_to(to_host(source), target.shape), casting="unsafe")
     elif isinstance(source, ndarray):
         _from_host(target, source, non_blocking)
     elif target.device == source.device:
@@ -102,24 +103,59 @@ def _from_host(target: NpuPayload, source: ndarray, non_blocking: bool) -> None:
 
 
 def _queue_upload(place: NpuPayload, source: ndarray) -> None:
+    _queue(place, source, H2D)
+
+
+def _queue_download(target: ndarray, source: Any) -> bool:
+    """Whether the elements were put on their way to the host: into pinned memory, just as they lie on the device."""
+    if (
+        isinstance(source, ndarray)
+        or not source.size
+        or source.dtype.np != target.dtype
+        or target.shape != tuple(source.shape)
+    ):
+        return False
+    if not target.flags.c_contiguous or not _is_pinned(target):
+        return False
+    near = source if source.is_contiguous else _contiguous_like(source, source.device)
+    if near is not source:
+        copy_on_device(near, source)
+    _queue(near, target, D2H)
+    return True
+
+
+def _queue(place: NpuPayload, host: ndarray, kind: int) -> None:
+    """A copy between a contiguous payload and pinned memory on the current stream, behind what is there; the host's memory is kept until it has passed."""
     runtime = get_runtime()
     index = place.device.index
     stream = current_stream(index).handle
+    there, here = place.address, address(host)
     with runtime.on(index):
-        runtime.memcpy_async(place.address, address(source), source.nbytes, H2D, stream)
+        runtime.memcpy_async(*((there, here) if kind == H2D else (here, there)), host.nbytes, kind, stream)
         event = runtime.create_event()
         runtime.record_event(event, stream)
-    _pending.append((event, source))
+    if _drain not in runtime._closing:
+        runtime.on_finalize(_drain)
+    _pending.append((event, host))
     while _pending and (len(_pending) > 256 or runtime.query_event(_pending[0][0])):
         done, _ = _pending.pop(0)
         runtime.synchronize_event(done)
         runtime.destroy_event(done)
 
 
-def _is_pinned(array: ndarray) -> bool:
-    from .pinned import is_pinned_array
+def _drain() -> None:
+    """Wait for all queued copies, and let go of the host's memory."""
+    runtime = get_runtime()
+    while _pending:
+        event, _ = _pending.pop(0)
+        runtime.synchronize_event(event)
+        runtime.destroy_event(event)
 
-    return is_pinned_array(array)
+
+def _is_pinned(array: ndarray) -> bool:
+    from .pinned import is_pinned
+
+    return is_pinned(array)
 
 
 def _contiguous_like(payload: Any, where: Any) -> NpuPayload:

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..._determinism import LISTENERS, SETTINGS
 from . import acl_loader
 from .acl_loader import Libraries
 from .errors import CannNotFound, NpuError, NpuOutOfMemory, SymbolNotFound
@@ -67,6 +68,9 @@ class Runtime:
         status = self.symbol("aclInit")(self.ffi.NULL)
         if status not in _REPEATED:  # another library of the process may have been first
             self.check("aclInit", status)
+        LISTENERS.append(self.set_deterministic)
+        if SETTINGS.wanted:
+            self.set_deterministic(True)
 
     @property
     def lib(self) -> Libraries:
@@ -126,7 +130,11 @@ class Runtime:
             raise RuntimeError(f"NPU error: invalid device ordinal {device}; there are {self.device_count()} devices")
         self.call("aclrtSetDevice", device)
         self._thread.device = device
-        self._used_devices.add(device)
+        if device not in self._used_devices:
+            self._used_devices.add(device)
+            if SETTINGS.wanted:
+                option = self.libraries.constant("ACL_OPT_DETERMINISTIC")
+                self.call("aclrtCtxSetSysParamOpt", option, 1, detail="ACL_OPT_DETERMINISTIC")
 
     def current_device(self) -> int:
         """The thread's current device: 0 until it chooses one."""
@@ -153,6 +161,16 @@ class Runtime:
         """Wait for all work of a device. NpuError for a failure of a kernel that ran since the last wait."""
         with self.on(device):
             self.call("aclrtSynchronizeDevice")
+
+    def set_deterministic(self, mode: bool) -> None:
+        """Ask CANN for kernels that give the same bits each time, or no longer: for the process, and for the devices that are in use."""
+        if self._dead:
+            return
+        option = self.libraries.constant("ACL_OPT_DETERMINISTIC")
+        self.call("aclrtSetSysParamOpt", option, int(mode), detail="ACL_OPT_DETERMINISTIC")
+        for device in sorted(self._used_devices):
+            with self.on(device):
+                self.call("aclrtCtxSetSysParamOpt", option, int(mode), detail="ACL_OPT_DETERMINISTIC")
 
     def soc_name(self) -> str:
         """The chip: `Ascend910B1`, ...; empty when CANN does not know it."""

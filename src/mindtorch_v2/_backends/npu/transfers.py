@@ -11,7 +11,8 @@ import numpy as np
 from numpy import ndarray
 
 from ..._memory import address
-from ..._warnings import warn_of_call
+from ..._warnings import warn_of_call, warn_once
+from .errors import NpuError
 from .runtime import D2D, D2H, H2D, get_runtime
 from .streams import current_stream
 
@@ -49,18 +50,23 @@ def copy_bytes(target: Any, source: Any, nbytes: int) -> None:
         if _connected(runtime, index, target.device.index):
             runtime.memcpy(target.data_ptr(), source.data_ptr(), nbytes, D2D)
             return
-    upload(
-        target, 0, bytes_of(source, 0, nbytes)
-    )  # devices that do not reach each other: through the host, which was asked for
+    # Devices that do not reach each other: through the host, which was asked for.
+    upload(target, 0, bytes_of(source, 0, nbytes))
 
 
 def _connected(runtime: Any, source: int, target: int) -> bool:
-    """Whether the devices reach each other's memory; access is opened with the first copy."""
-    pair = (source, target)
+    """Whether the devices reach each other's memory: access is opened with the first copy, both ways. Where CANN cannot open it, copies go through the host."""
+    pair = (min(source, target), max(source, target))
     if pair not in _peers:
-        _peers[pair] = runtime.can_access_peer(source, target)
-        if _peers[pair]:
-            runtime.enable_peer_access(source, target)
+        try:
+            _peers[pair] = all(runtime.can_access_peer(a, b) for a, b in (pair, pair[::-1]))
+            for a, b in (pair, pair[::-1]) if _peers[pair] else ():
+                runtime.enable_peer_access(a, b)
+        except NpuError as error:
+            _peers[pair] = False
+            warn_once(
+                f"npu:{source} and npu:{target} do not reach each other's memory, and copies go through the host: {error}"
+            )
     return _peers[pair]
 
 
