@@ -103,13 +103,13 @@ def test_inplace_out_and_views() -> None:
 def test_gradients_and_second_gradients() -> None:
     found = {}
     for device in ("cpu", "npu"):
-        x = (torch.arange(12.0, dtype=torch.float64).reshape(3, 4) / 7).to(device).requires_grad_()
+        x = (torch.arange(12.0).reshape(3, 4) / 7).to(device).requires_grad_()
         y = torch.fft.rfft(x * x, dim=1).abs().pow(2).sum() + torch.linalg.matrix_exp(x[:, :3]).sum()
         (first,) = torch.autograd.grad(y, x, create_graph=True)
         (second,) = torch.autograd.grad(first.square().sum(), x)
         found[device] = [t.detach().cpu() for t in (y, first, second)]
         assert first.device.type == device
-    torch.testing.assert_close(found["npu"], found["cpu"])
+    torch.testing.assert_close(found["npu"], found["cpu"], rtol=1e-4, atol=1e-4)
 
 
 @SILENT
