@@ -65,13 +65,17 @@ class _Held:
 def undisturbed(run: Callable[[], Any]) -> Any:
     """What a function that imports gives; signals' handlers are called when the outermost call of this is done, see Note [Imports on first use]."""
     thread = threading.get_ident()
+    if thread in _running or thread != threading.main_thread().ident:
+        return _counted(thread, run)
+    with _Held():  # what is counted is held: a handler that comes before, or after, holds signals for its own imports
+        return _counted(thread, run)
+
+
+def _counted(thread: int, run: Callable[[], Any]) -> Any:
     depth = _running.get(thread, 0)
     _running[thread] = depth + 1
     try:
-        if depth or thread != threading.main_thread().ident:
-            return run()
-        with _Held():
-            return run()
+        return run()
     finally:
         if depth:
             _running[thread] = depth

@@ -53,8 +53,8 @@ def main(seed: int, raises: bool) -> None:
         nonlocal came, armed
         if done:
             return
-        again()
         if raises:
+            again()
             if armed:  # in the midst of a part
                 armed = False
                 came += 1
@@ -64,6 +64,7 @@ def main(seed: int, raises: bool) -> None:
         with torch.enable_grad():  # an optimizer's step may be what is disturbed
             for part in random.sample(PARTS, 2):
                 part()
+        again()
 
     signal.signal(signal.SIGALRM, handler)
     again()
