@@ -79,7 +79,8 @@ def differs(case: Any) -> tuple[str | None, bool]:
 
 def _product(u: Any, s: Any, vh: Any) -> Any:
     count = s.shape[-1]
-    return (u[..., :count] * s.unsqueeze(-2)) @ vh[..., :count, :]
+    host = (u.cpu()[..., :count] * s.cpu().unsqueeze(-2)) @ vh.cpu()[..., :count, :]
+    return host.to(u.device)
 
 
 def _close(a: Any, b: Any) -> bool:

@@ -55,6 +55,30 @@ def test_what_a_plan_depends_on() -> None:
         assert (other + whole).dtype is torch.float32 and torch.equal((other + whole).cpu(), x + x)
 
 
+def test_one_tensor_twice_is_no_pattern_for_two() -> None:
+    x, y = torch.tensor([1.0, -2.0, 3.0], device="npu"), torch.tensor([5.0, 7.0, -11.0], device="npu")
+    for _ in range(3):
+        assert (x * x).tolist() == [1.0, 4.0, 9.0]
+    for _ in range(4):
+        assert (x * y).tolist() == [5.0, -14.0, -33.0] and (y - x).tolist() == [4.0, 9.0, -14.0]
+    assert (x * x).tolist() == [1.0, 4.0, 9.0]
+
+
+def test_a_call_that_failed_is_no_pattern_for_others() -> None:
+    x = torch.tensor([1.0, -2.0, 3.0], device="npu")
+    inject = acl_loader.load().own("emFault", None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
+    torch.sin(x)
+    inject(b"phase1:aclnnSin", 1, 0)
+    with pytest.raises(RuntimeError, match="aclnnSin"):
+        torch.sin(x)
+    torch.testing.assert_close(torch.cos(x).cpu(), torch.cos(x.cpu()))
+    for _ in range(3):
+        torch.testing.assert_close(torch.sin(x).cpu(), torch.sin(x.cpu()))
+        assert torch.full_like(x, -0.0).mul(0.0).sign().tolist() == [0.0] * 3
+        assert [str(v) for v in (x * 0.0).tolist()] == ["0.0", "-0.0", "0.0"]
+        assert [str(v) for v in (x * -0.0).tolist()] == ["-0.0", "0.0", "-0.0"]
+
+
 def test_gradients_and_modes_go_on() -> None:
     for _ in range(4):
         x = torch.ones(2, 2, device="npu", requires_grad=True)
@@ -84,7 +108,9 @@ def test_other_streams_and_devices() -> None:
     x = torch.ones(4, device="npu:0")
     for _ in range(3):
         x + x
-    with torch.npu.stream(torch.npu.Stream()):
+    side = torch.npu.Stream()
+    side.wait_stream(torch.npu.current_stream())
+    with torch.npu.stream(side):
         made = x + x
         assert made.tolist() == [2.0] * 4
     if torch.npu.device_count() > 1:

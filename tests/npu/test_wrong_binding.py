@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SWAPS = {
     "sub.Tensor": ("pointwise", "aclnnSub(self, other, alpha)", "aclnnSub(other, self, alpha)"),
-    "addmv": ("matmul", "aclnnAddmv(self, mat, vec, alpha, beta, KEEP_DTYPE)", "aclnnAddmv(self, mat, vec, beta, alpha, KEEP_DTYPE)"),
+    "addmv": ("matmul", "aclnnAddmv(self, mat, vec, alpha, beta, product_mode())", "aclnnAddmv(self, mat, vec, beta, alpha, product_mode())"),
     "where.self": ("pointwise", "aclnnSWhere(condition, self, other)", "aclnnSWhere(condition, other, self)"),
 }  # fmt: skip
 

@@ -62,6 +62,8 @@ class running:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         _thread.operator, _thread.numbers = self.before
+        if error is not None:
+            _thread.__dict__.pop("record", None)  # a call that failed is no pattern for others
         if isinstance(error, NpuOutOfMemory) and self.state[0] not in str(error):
             error.args = (f"{error} (in {self.state[0]})",)
 

@@ -3,7 +3,7 @@
 Note [Plans of launches]
 A plan is made of the second call of a kind: the kernel's one launch is watched, and each of its arguments is an argument of the operator, the result, or
 a constant that follows from what the key holds. What takes several launches, casts, draws numbers or reads elements is not planned; neither is a kernel that is a Python function,
-which may look at anything. A rule is asked as `_dispatch/plans.py` asks it: without elements. The key has the geometry and dtypes of tensors, the device, the values of numbers,
+which may look at anything. A rule is asked as `_dispatch/plans.py` asks it: without elements. The key has the geometry and dtypes of tensors, which of them are one, the device, the values of numbers,
 the default dtype and the precision that products may have. Nothing of CANN is kept between calls: the extension makes the descriptors, calls both phases and destroys them, see native/runtime/launching.c.
 """
 
@@ -50,6 +50,7 @@ class _Plan:
 def quick(op: Operator, args: tuple) -> tuple[Spec, NpuPayload] | None:
     """(the spec, the result) of a call that has a plan; None for all others, which the general way runs."""
     parts: list[Any] = [op]
+    given: list[NpuPayload] = []
     where = None
     for value in args:
         kind = value.__class__
@@ -59,12 +60,14 @@ def quick(op: Operator, args: tuple) -> tuple[Spec, NpuPayload] | None:
                 return None
             storage = payload.storage
             where = storage._where
-            parts.append((payload.shape, payload.stride, payload.dtype, where))
+            same = next((i for i, other in enumerate(given) if other is payload), None) if given else None
+            given.append(payload)
+            parts.append((payload.shape, payload.stride, payload.dtype, where, same))
         elif kind in _NUMBERS:
-            parts.append((kind, value))
+            parts.append((kind, value) if kind is not float or value else (kind, str(value)))  # -0.0 equals 0.0
         elif kind is tuple or kind is list:
             for item in value:
-                if item.__class__ not in _NUMBERS:
+                if item.__class__ not in _NUMBERS or item.__class__ is float and not item:
                     return None
             parts.append((kind, *value))
         else:
