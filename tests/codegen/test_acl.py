@@ -15,7 +15,7 @@ def test_the_schema_has_no_problems():
     acl, problems = read_acl(SCHEMA)
     assert problems == []
     assert acl.since["aclrtGetDeviceInfo"] == "8.5" and "aclInit" not in acl.since
-    assert {function.library for function in acl.functions} == {"libascendcl.so", "libnnopbase.so"}
+    assert {function.library for function in acl.functions} == {"libascendcl.so", "libnnopbase.so", "libhccl.so"}
 
 
 def test_cffi_reads_the_text():

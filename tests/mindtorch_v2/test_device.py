@@ -243,7 +243,7 @@ def _sample(param) -> object:
 
 def _fresh(row: Operator) -> bool:
     """Whether an operator makes tensors from nothing: it takes a device, no file, and no tensor that the result would follow, as sparse ones do."""
-    return "device" in (names := {p.name for p in row.params}) and not names & {"self", "values", "filename", "a"}
+    return "device" in (names := {p.name for p in row.params}) and not (row.tensors or "filename" in names)
 
 
 FACTORIES = {row.full_name: row for row in operators() if _fresh(row)}

@@ -59,7 +59,7 @@ def defined() -> dict[str, tuple[str, list[str]]]:
 def expanded() -> dict[str, list[str]]:
     """All operators, those that macros define too, as the preprocessor leaves them."""
     found: dict[str, list[str]] = {}
-    pattern = re.compile(r"\b(aclnn\w+)GetWorkspaceSize\(([^()]*)\)\s*\{")
+    pattern = re.compile(r"\b(aclnn\w+?)Body\(([^()]*)\)\s*\{")
     for path in sorted(SOURCES.glob("ops_*.c")):
         text = subprocess.run(
             ["cc", "-E", "-P", "-std=c11", "-D_GNU_SOURCE", str(path)], capture_output=True, text=True, check=True

@@ -28,6 +28,7 @@ ENTRY = """
     other: grad * (other / result)
   kernels:
     cpu: numpy.hypot
+  fallback: not_bound
   fast: ufunc
   tags: [pointwise, tensors]
 """

@@ -15,6 +15,7 @@ import yaml
 from strategies import Picker, draw_case, read_rows
 
 import mindtorch_v2 as torch
+from mindtorch_v2._backends.npu import precision
 from mindtorch_v2._dispatch.convert import convert
 from mindtorch_v2._generated.npu import FAMILIES, functions
 from mindtorch_v2._payload import MetaPayload
@@ -97,13 +98,19 @@ def check(name: str, kind: str, value: Any) -> bool:
         return isinstance(value, int)
     if kind == "bool":
         return isinstance(value, bool)
-    if kind == "float":
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind == "float":  # None is passed as 0
+        return value is None or isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind == "text":
         return isinstance(value, str)
     if kind == "dtype":
         return isinstance(value, torch.dtype)
     raise AssertionError(f"{name}: no check for {kind}")
+
+
+class _Results(list):
+    """Stands for what kernels fill in."""
+
+    specs: list[Any]
 
 
 def calls_of(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
@@ -114,6 +121,7 @@ def calls_of(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     module = MODULES[FAMILIES[name]]
     made: list[tuple] = []
     monkeypatch.setattr(module, "launch", lambda function, *args: made.append((function, args)))
+    monkeypatch.setattr(precision, "soc_name", lambda: "Ascend910B1")
     monkeypatch.setattr(module, "start", lambda result, source: result, raising=False)
     source = random.Random(f"bindings of {name}")
     for _ in range(DRAWS):
@@ -126,10 +134,11 @@ def calls_of(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
         except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
             continue  # the strategy's valid arguments may still not fit each other
         specs = [spec] if spec.__class__ is Spec else list(spec)
-        out = [
+        out = _Results(
             None if s is None else settled(torch.empty_strided(s.shape, s.strides(), dtype=s.dtype, device="meta"))
             for s in specs
-        ]
+        )
+        out.specs = specs
         payloads = [
             [settled(t) if isinstance(t, torch.Tensor) else t for t in a]
             if isinstance(a, list)

