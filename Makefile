@@ -3,6 +3,7 @@ PYTHON ?= python3
 JOBS ?= 2
 EXAMPLES ?= 200
 PIPELINE ?= 0
+TESTS ?= tests
 TEST := .venv/test
 DEMO := .venv/demo
 REF := .venv/reference
@@ -20,7 +21,7 @@ demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten st
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
 
 test: $(TEST)/.made  ## the whole test suite; with PIPELINE=1 every test body runs inside a pipeline
-	PIPELINE=$(PIPELINE) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests
+	PIPELINE=$(PIPELINE) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) $(TESTS)
 
 test-ecosystem: $(ECOSYSTEM)/.made  ## 37 libraries over torch: they import, and programs with them give PyTorch's numbers
 	OMP_NUM_THREADS=1 $(ECOSYSTEM)/bin/python -m pytest -n $(JOBS) tests/ecosystem
@@ -81,8 +82,8 @@ check-speed: $(REF)/.made  ## fail where a family of cases is 1.5 times slower, 
 	$(REF)/bin/python benchmarks/wide.py --rounds 3 --check
 
 test-all: test test-properties test-npu test-distributed test-ecosystem check-speed  ## everything, also what takes too long for CI, or needs PyTorch
-	MINDTORCH_V2_NATIVE=0 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests
-	PIPELINE=1 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests
+	MINDTORCH_V2_NATIVE=0 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) $(TESTS)
+	PIPELINE=1 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) $(TESTS)
 
 CONFORMANCE ?= $(error say CONFORMANCE=DIR: the directory with opinfo_conformance.py)
 ARRAY_API ?= $(error say ARRAY_API=DIR: a checkout of data-apis/array-api-tests, with its submodule)
