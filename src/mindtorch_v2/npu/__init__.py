@@ -96,6 +96,8 @@ from .streams import (
     SyncLaunchStream,
 )
 from .utils import (
+    _get_device_capability,
+    _get_device_name,
     _index,
     _is_in_bad_fork as _is_in_bad_fork,
     _lazy_init as _lazy_init,
@@ -105,8 +107,6 @@ from .utils import (
     device_of,
     disable_peer_access,
     enable_peer_access,
-    get_device_capability,
-    get_device_name,
     get_device_properties,
     get_soc_name,
     get_sync_debug_mode,
@@ -331,3 +331,13 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES})
+
+
+def get_device_name(device: DeviceLike | None = None) -> str:
+    """The name of the chip: `Ascend910B1`, ..."""
+    return _get_device_name(device)
+
+
+def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
+    """What TORCH_NPU_DEVICE_CAPABILITY says (`8.0`), for programs that ask; else (0, 0): NPUs have no such number. `get_device_name` tells chips apart."""
+    return _get_device_capability(device)
