@@ -136,6 +136,7 @@ HOMES = {
     "distributed._debug": "_C._distributed_c10d",
     "distributed._groups": "distributed.distributed_c10d",
     "distributed._objects": "distributed.distributed_c10d",
+    "distributed._options": "distributed.distributed_c10d",
     "distributed._process_group": "distributed.distributed_c10d",
     "distributed._reduction": "distributed.distributed_c10d",
     "distributed._stores": "_C._distributed_c10d",

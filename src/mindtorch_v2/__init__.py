@@ -42,7 +42,7 @@ _PLACES.update(
     reader=f"{__name__}.ops:reader",
     package_tables=f"{__name__}._packages:take",
     process_group=f"{__name__}.distributed._groups:_resolve_process_group",
-    reduction_options=f"{__name__}.distributed._process_group:options_of",
+    reduction_options=f"{__name__}.distributed._options:options_of",
     parameter=f"{__name__}.nn.parameter:Parameter",
     pickled_storage=f"{__name__}.storage:_reduced",
     pin_array=f"{__name__}._backends.npu.pinned:pin_array",

@@ -24,7 +24,7 @@ from ._groups import (
     get_global_rank,
     get_rank,
 )
-from ._process_group import (
+from ._options import (
     AllgatherOptions,
     AllreduceOptions,
     AllToAllOptions,
@@ -32,11 +32,11 @@ from ._process_group import (
     BroadcastOptions,
     GatherOptions,
     Options,
-    ProcessGroup,
     ReduceOptions,
     ReduceScatterOptions,
     ScatterOptions,
 )
+from ._process_group import ProcessGroup
 from ._reduction import ReduceOp, kind_of
 from ._work import Work
 from .constants import default_pg_timeout

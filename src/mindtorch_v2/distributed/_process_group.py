@@ -13,50 +13,11 @@ import mindtorch_v2 as torch
 from .._pending import exposed
 from .._tensor import Tensor, bump_version
 from ._engines import Call, Engine, Request, place_of_call
+from ._options import Options, operation_of, timeout_of
 from ._reduction import OF_BOOL, RedOpType, ReduceOp, kind_of
 from ._stores import Store
 from ._work import Work
 from .constants import default_pg_timeout
-
-
-class Options:
-    """What a call is told beyond its tensors. PyTorch has a class for each call; here they differ by name."""
-
-    def __init__(self) -> None:
-        self.reduceOp: Any = ReduceOp.SUM
-        self.rootRank = 0
-        self.rootTensor = 0
-        self.timeout: timedelta | None = None
-        self.asyncOp = False
-        self.device_ids: list[int] = []
-        self.device: Any = None
-        self.tensor: Any = None
-
-
-def _options(name: str, doc: str) -> type[Options]:
-    return type(name, (Options,), {"__doc__": doc, "__module__": "torch._C._distributed_c10d"})
-
-
-AllreduceOptions = _options("AllreduceOptions", "Options of allreduce.")
-AllreduceCoalescedOptions = _options("AllreduceCoalescedOptions", "Options of allreduce_coalesced.")
-AllgatherOptions = _options("AllgatherOptions", "Options of allgather.")
-AllToAllOptions = _options("AllToAllOptions", "Options of alltoall.")
-BarrierOptions = _options("BarrierOptions", "Options of barrier.")
-BroadcastOptions = _options("BroadcastOptions", "Options of broadcast.")
-GatherOptions = _options("GatherOptions", "Options of gather.")
-ReduceOptions = _options("ReduceOptions", "Options of reduce.")
-ReduceScatterOptions = _options("ReduceScatterOptions", "Options of reduce_scatter.")
-ScatterOptions = _options("ScatterOptions", "Options of scatter.")
-
-
-def options_of(reduce_op: str) -> Options:
-    """Options of a reduction that is named as operators name it. RuntimeError for another name."""
-    found = RedOpType.__members__.get(reduce_op.upper())
-    if found is None or found is RedOpType.PREMUL_SUM:
-        raise RuntimeError(f"Unrecognized `reduce_op`: {reduce_op}")
-    made = AllreduceOptions()
-    made.reduceOp = found
-    return made
 
 
 class _Written:
@@ -96,7 +57,12 @@ class ProcessGroup:
     """Some ranks that call collectives together. Its methods are PyTorch's in C++; each gives a Work.
 
     Tensors are strided ones of the CPU, of any dtype and layout, or on the meta device, where a call is done at once. Ranks are those of the group.
+
+    The public methods read and check what they are given; what moves elements are the methods after them, which a subclass for another device has in place of these, with its names.
     """
+
+    TITLE = "ProcessGroupGloo"  # as errors name the class
+    DEVICE = "cpu"  # where tensors are, but for those on the meta device
 
     class BackendType:
         """The kinds of backends, by the names that are here."""
@@ -215,28 +181,27 @@ class ProcessGroup:
         """Refuse what no engine takes; whether there is nothing to exchange, as on the meta device."""
         for tensor in tensors:
             if tensor.layout is not torch.strided:
-                raise RuntimeError(f"ProcessGroupGloo::{name}: unsupported layout")
+                raise RuntimeError(f"{self.TITLE}::{name}: unsupported layout")
         kinds = {tensor.device.type for tensor in tensors}
-        if kinds - {"cpu", "meta"}:
-            raise RuntimeError(
-                f"ProcessGroupGloo::{name}: unsupported device type {', '.join(sorted(kinds - {'cpu'}))}"
-            )
+        if kinds - {self.DEVICE, "meta"}:
+            others = ", ".join(sorted(kinds - {self.DEVICE}))
+            raise RuntimeError(f"{self.TITLE}::{name}: unsupported device type {others}")
         return "meta" in kinds
 
     def _root(self, name: str, root: int) -> None:
         if not 0 <= root < self._size:
-            raise RuntimeError(f"ProcessGroupGloo::{name}: invalid root rank: {root}")
+            raise RuntimeError(f"{self.TITLE}::{name}: invalid root rank: {root}")
 
     def _alike(self, name: str, tensors: Sequence[Tensor], like: Tensor) -> None:
         for index, tensor in enumerate(tensors):
             if tensor.dtype is not like.dtype:
                 raise RuntimeError(
-                    f"ProcessGroupGloo::{name}: invalid tensor type at index {index} (expected {_type(like)}, got {_type(tensor)})"
+                    f"{self.TITLE}::{name}: invalid tensor type at index {index} (expected {_type(like)}, got {_type(tensor)})"
                 )
             if tensor.shape != like.shape:
                 expected, got = _of_sizes(like.shape), _of_sizes(tensor.shape)
                 raise RuntimeError(
-                    f"ProcessGroupGloo::{name}: invalid tensor size at index {index} (expected {expected}, got {got})"
+                    f"{self.TITLE}::{name}: invalid tensor size at index {index} (expected {expected}, got {got})"
                 )
 
     def _reduction(self, op: Any, dtype: Any, options: str) -> RedOpType:
@@ -249,7 +214,7 @@ class ProcessGroup:
         return kind
 
     def _reducing(
-        self, name: str, arrays: Sequence[np.ndarray], op: Any, kind: RedOpType, divided: Sequence[np.ndarray]
+        self, arrays: Sequence[np.ndarray], op: Any, kind: RedOpType, divided: Sequence[np.ndarray]
     ) -> tuple[RedOpType, Callable[[], None] | None]:
         """The operation between ranks, once this rank's factor is in, and what follows it."""
         if kind is RedOpType.PREMUL_SUM:
@@ -271,31 +236,13 @@ class ProcessGroup:
     def allreduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Every rank gets the reduction of all ranks' tensors, in place."""
         tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-        op = opts.reduceOp if isinstance(opts, Options) else (ReduceOp.SUM if opts is None else opts)
-        timeout = opts.timeout if isinstance(opts, Options) else timeout
+        op = operation_of(opts)
         if not tensors:
-            raise RuntimeError("ProcessGroupGloo::allreduce: requires non-empty tensor list")
+            raise RuntimeError(f"{self.TITLE}::allreduce: requires non-empty tensor list")
         kind = self._reduction(op, tensors[0].dtype, "AllreduceOptions")
         if self._check("allreduce", tensors):
             return Work(outputs=tensors)
-        written = [_Written(tensor) for tensor in tensors]
-        if len(written) == 1:
-            array = written[0].array
-        else:
-            array = np.concatenate([item.array for item in written])
-        between, after = self._reducing("allreduce", [array], op, kind, [array])
-        shapes = f" and {len(tensors) - 1} more" if len(tensors) > 1 else ""
-        call = Call("allreduce", _text("all_reduce", tensors[0], kind) + shapes, None, array, between)
-
-        def spread() -> None:
-            if after is not None:
-                after()
-            start = 0
-            for item in written:
-                item.array[...] = array[start : start + item.array.size]
-                start += item.array.size
-
-        return self._collective(call, tensors, written, timeout, after if len(written) == 1 else spread)
+        return self._allreduce(tensors, op, kind, timeout_of(opts, timeout))
 
     allreduce_coalesced = allreduce
 
@@ -306,9 +253,7 @@ class ProcessGroup:
         self._root("broadcast", root)
         if self._check("broadcast", tensors):
             return Work(outputs=tensors)
-        written = _Written(tensors[0])
-        call = Call("broadcast", _text("broadcast", tensors[0], root=root), None, written.array, root=root)
-        return self._collective(call, tensors, [written], _timeout(opts, timeout))
+        return self._broadcast(tensors, root, timeout_of(opts, timeout))
 
     def reduce(self, tensors: Any, opts: Any = None, op: Any = ReduceOp.SUM, timeout: timedelta | None = None) -> Work:
         """The root gets the reduction of all ranks' tensors, in place."""
@@ -319,51 +264,20 @@ class ProcessGroup:
         kind = self._reduction(op, tensors[0].dtype, "ReduceOptions")
         if self._check("reduce", tensors):
             return Work(outputs=tensors)
-        here = root == self._rank
-        written = _Written(tensors[0])
-        array = written.array if here or kind is not RedOpType.PREMUL_SUM else written.array.copy()
-        between, after = self._reducing("reduce", [array], op, kind, [array])
-        call = Call("reduce", _text("reduce", tensors[0], kind, root), None, array, between, root)
-        return self._collective(
-            call, tensors, [written] if here else [], _timeout(opts, timeout), after if here else None
-        )
+        return self._reduce(tensors, op, kind, root, timeout_of(opts, timeout))
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Every rank gets all ranks' tensors, in the order of ranks."""
         given = inputs if isinstance(inputs, Tensor) else inputs[0]
-        taken = outputs if isinstance(inputs, Tensor) else outputs[0]
+        taken = list(outputs if isinstance(inputs, Tensor) else outputs[0])
         if len(taken) != self._size:
             raise RuntimeError(
-                f"ProcessGroupGloo::allgather: invalid output tensor list at index 0 (expected length {self._size}, got {len(taken)})"
+                f"{self.TITLE}::allgather: invalid output tensor list at index 0 (expected length {self._size}, got {len(taken)})"
             )
         self._alike("allgather", taken, given)
         if self._check("allgather", [given, *taken]):
             return Work(outputs=[taken])
-        return self._gathered(
-            "allgather", _text("all_gather", given), given, list(taken), 0, _timeout(opts, timeout), [taken]
-        )
-
-    def _gathered(
-        self,
-        name: str,
-        text: str,
-        given: Tensor,
-        taken: list[Tensor],
-        root: int,
-        timeout: timedelta | None,
-        outputs: Any,
-    ) -> Work:
-        array = _read(given)
-        if not taken:
-            return self._collective(Call(name, text, array, None, root=root), outputs, [], timeout)
-        written = [_Written(tensor) for tensor in taken]
-        whole = np.empty(array.size * self._size, array.dtype)
-
-        def spread() -> None:
-            for index, item in enumerate(written):
-                item.array[...] = whole[index * array.size : (index + 1) * array.size]
-
-        return self._collective(Call(name, text, array, whole, root=root), outputs, written, timeout, spread)
+        return self._gathered(given, taken, None, timeout_of(opts, timeout), [taken])
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """`allgather` of several tensors."""
@@ -380,18 +294,13 @@ class ProcessGroup:
         """Every rank gets all ranks' tensors, joined in the first dimension or stacked."""
         if output.dtype is not input.dtype:
             raise RuntimeError(
-                f"ProcessGroupGloo::allgather: invalid tensor type at index 0 (expected {_type(input)}, got {_type(output)})"
+                f"{self.TITLE}::allgather: invalid tensor type at index 0 (expected {_type(input)}, got {_type(output)})"
             )
         if output.numel() != input.numel() * self._size:
             raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
         if self._check("allgather", [output, input]):
             return Work(outputs=[output])
-        array = _read(input)
-        written = _Written(output)
-        if np.shares_memory(array, written.array):
-            array = array.copy()
-        call = Call("allgather", _text("all_gather_single", input), array, written.array)
-        return self._collective(call, [output], [written], _timeout(opts, timeout))
+        return self._all_gather_single(output, input, timeout_of(opts, timeout))
 
     _allgather_base = all_gather_single
 
@@ -407,14 +316,12 @@ class ProcessGroup:
             taken = list(outputs if isinstance(inputs, Tensor) else outputs[0])
             if len(taken) != self._size:
                 raise RuntimeError(
-                    f"ProcessGroupGloo::gather: Incorrect output list size {len(taken)}. Output list size should be {self._size}, same as size of the process group."
+                    f"{self.TITLE}::gather: Incorrect output list size {len(taken)}. Output list size should be {self._size}, same as size of the process group."
                 )
             self._alike("gather", taken, given)
         if self._check("gather", [given, *taken]):
             return Work(outputs=outputs)
-        return self._gathered(
-            "gather", _text("gather", given, root=root), given, taken, root, _timeout(opts, timeout), outputs
-        )
+        return self._gathered(given, taken, root, timeout_of(opts, timeout), outputs)
 
     def scatter(
         self, outputs: Any, inputs: Any, opts: Any = None, root: int = 0, timeout: timedelta | None = None
@@ -428,15 +335,12 @@ class ProcessGroup:
             given = list(inputs if isinstance(outputs, Tensor) else inputs[0])
             if len(given) != self._size:
                 raise RuntimeError(
-                    f"ProcessGroupGloo::scatter: Incorrect input list size {len(given)}. Input list size should be {self._size}, same as size of the process group."
+                    f"{self.TITLE}::scatter: Incorrect input list size {len(given)}. Input list size should be {self._size}, same as size of the process group."
                 )
             self._alike("scatter", given, taken)
         if self._check("scatter", [taken, *given]):
             return Work(outputs=[taken])
-        whole = np.concatenate([_read(tensor) for tensor in given]) if given else None
-        written = _Written(taken)
-        call = Call("scatter", _text("scatter", taken, root=root), whole, written.array, root=root)
-        return self._collective(call, [taken], [written], _timeout(opts, timeout))
+        return self._scatter(taken, given, root, timeout_of(opts, timeout))
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Every rank gets the reduction of what all ranks have for it."""
@@ -445,13 +349,7 @@ class ProcessGroup:
         if len(given) != self._size:
             raise RuntimeError("invalid input tensor list size, must be world size")
         self._alike("reduce_scatter", given, taken)
-        op = opts.reduceOp if isinstance(opts, Options) else (opts or ReduceOp.SUM)
-        whole = (
-            None
-            if self._check("reduce_scatter", [taken, *given])
-            else np.concatenate([_read(tensor) for tensor in given])
-        )
-        return self._reduced_part("reduce_scatter", taken, whole, op, _timeout(opts, timeout))
+        return self._part("reduce_scatter", taken, given, opts, timeout)
 
     def reduce_scatter_single(
         self, output: Tensor, input: Tensor, opts: Any = None, timeout: timedelta | None = None
@@ -461,22 +359,17 @@ class ProcessGroup:
             raise RuntimeError(f"reduce_scatter_single: output has dtype {output.dtype}, input {input.dtype}")
         if output.numel() * self._size != input.numel():
             raise RuntimeError("input tensor must be the same size as output size times world size")
-        op = opts.reduceOp if isinstance(opts, Options) else (opts or ReduceOp.SUM)
-        whole: Any = None if self._check("reduce_scatter", [output, input]) else _read(input)
-        return self._reduced_part("reduce_scatter_single", output, whole, op, _timeout(opts, timeout))
+        return self._part("reduce_scatter_single", output, [input], opts, timeout)
 
     _reduce_scatter_base = reduce_scatter_single
 
-    def _reduced_part(self, name: str, taken: Tensor, whole: Any, op: Any, timeout: timedelta | None) -> Work:
+    def _part(self, name: str, taken: Tensor, given: list[Tensor], opts: Any, timeout: timedelta | None) -> Work:
+        none = self._check("reduce_scatter", [taken, *given])
+        op = operation_of(opts)
         kind = self._reduction(op, taken.dtype, "ReduceScatterOptions")
-        if whole is None:
+        if none:
             return Work(outputs=[taken])
-        written = _Written(taken)
-        if kind is RedOpType.PREMUL_SUM or np.shares_memory(whole, written.array):
-            whole = whole.copy()
-        between, after = self._reducing(name, [whole], op, kind, [written.array])
-        call = Call("reduce_scatter", _text(name, taken, kind), whole, written.array, between)
-        return self._collective(call, [taken], [written], timeout, after)
+        return self._reduced_part(name, taken, given, op, kind, timeout_of(opts, timeout))
 
     def alltoall(
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None, timeout: timedelta | None = None
@@ -485,24 +378,11 @@ class ProcessGroup:
         for what, tensors in (("input", inputs), ("output", outputs)):
             if len(tensors) != self._size:
                 raise RuntimeError(
-                    f"ProcessGroupGloo::alltoall: {what} tensor list size {len(tensors)} does not match world size {self._size}"
+                    f"{self.TITLE}::alltoall: {what} tensor list size {len(tensors)} does not match world size {self._size}"
                 )
         if self._check("alltoall", [*outputs, *inputs]):
             return Work(outputs=outputs)
-        written = [_Written(tensor) for tensor in outputs]
-        given = np.concatenate([_read(tensor) for tensor in inputs])
-        taken = np.empty(sum(item.array.size for item in written), given.dtype)
-
-        def spread() -> None:
-            start = 0
-            for item in written:
-                item.array[...] = taken[start : start + item.array.size]
-                start += item.array.size
-
-        parts, counts = [tensor.numel() for tensor in inputs], [item.array.size for item in written]
-        text = f"all_to_all of {str(inputs[0].dtype)[6:]}"
-        call = Call("alltoall", text, given, taken, parts=parts, counts=counts)
-        return self._collective(call, outputs, written, _timeout(opts, timeout), spread)
+        return self._alltoall(outputs, inputs, timeout_of(opts, timeout))
 
     def all_to_all_single(
         self,
@@ -517,13 +397,7 @@ class ProcessGroup:
         counts, parts = self._split(output, output_split_sizes), self._split(input, input_split_sizes)
         if self._check("alltoall", [output, input]):
             return Work(outputs=[output])
-        written = _Written(output)
-        given = _read(input)
-        if np.shares_memory(given, written.array):
-            given = given.copy()
-        text = f"all_to_all_single of {str(input.dtype)[6:]}{list(input.shape[1:])}"
-        call = Call("alltoall", text, given, written.array, parts=parts, counts=counts)
-        return self._collective(call, [output], [written], _timeout(opts, timeout))
+        return self._all_to_all_single(output, input, counts, parts, timeout_of(opts, timeout))
 
     alltoall_base = all_to_all_single
 
@@ -542,7 +416,7 @@ class ProcessGroup:
 
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Done once all ranks have called it."""
-        return self._collective(Call("barrier", "barrier", None, None), None, [], _timeout(opts, timeout))
+        return self._collective(Call("barrier", "barrier", None, None), None, [], timeout_of(opts, timeout))
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         """Return once all ranks have called it. RuntimeError that names those that have not come in time."""
@@ -557,33 +431,129 @@ class ProcessGroup:
     def send(self, tensors: list[Tensor], rank: int, tag: int = 0) -> Work:
         """Send a tensor to a rank."""
         self._peer("send", rank)
-        if self._check("send", tensors):
-            return Work(outputs=tensors)
-        array = _read(tensors[0])
-        return self._work(self._running().send(array, rank, tag), tensors, None, None, array)
+        return Work(outputs=tensors) if self._check("send", tensors) else self._send(tensors, rank, tag)
 
     def recv(self, tensors: list[Tensor], rank: int, tag: int = 0) -> Work:
         """Receive a tensor from a rank."""
         self._peer("recv", rank)
-        return self._receive(tensors, rank, tag)
+        return Work(outputs=tensors) if self._check("recv", tensors) else self._receive(tensors, rank, tag)
 
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Work:
         """Receive a tensor from any rank."""
-        return self._receive(tensors, None, tag)
-
-    def _receive(self, tensors: list[Tensor], rank: int | None, tag: int) -> Work:
-        if self._check("recv", tensors):
-            return Work(outputs=tensors)
-        written = _Written(tensors[0])
-        return self._work(self._running().receive(written.array, rank, tag), tensors, written.finish, None, written)
+        return Work(outputs=tensors) if self._check("recv", tensors) else self._receive(tensors, None, tag)
 
     def _peer(self, name: str, rank: int) -> None:
         if not 0 <= rank < self._size:
-            raise RuntimeError(f"ProcessGroupGloo::{name}: invalid rank {rank} of a group of {self._size}")
+            raise RuntimeError(f"{self.TITLE}::{name}: invalid rank {rank} of a group of {self._size}")
+
+    # ------------------------------------------------------------------ what moves elements
+
+    def _allreduce(self, tensors: list[Tensor], op: Any, kind: RedOpType, timeout: timedelta | None) -> Work:
+        written = [_Written(tensor) for tensor in tensors]
+        if len(written) == 1:
+            array = written[0].array
+        else:
+            array = np.concatenate([item.array for item in written])
+        between, after = self._reducing([array], op, kind, [array])
+        shapes = f" and {len(tensors) - 1} more" if len(tensors) > 1 else ""
+        call = Call("allreduce", _text("all_reduce", tensors[0], kind) + shapes, None, array, between)
+
+        def spread() -> None:
+            if after is not None:
+                after()
+            _spread(written, array)
+
+        return self._collective(call, tensors, written, timeout, after if len(written) == 1 else spread)
+
+    def _broadcast(self, tensors: list[Tensor], root: int, timeout: timedelta | None) -> Work:
+        written = _Written(tensors[0])
+        call = Call("broadcast", _text("broadcast", tensors[0], root=root), None, written.array, root=root)
+        return self._collective(call, tensors, [written], timeout)
+
+    def _reduce(self, tensors: list[Tensor], op: Any, kind: RedOpType, root: int, timeout: timedelta | None) -> Work:
+        here = root == self._rank
+        written = _Written(tensors[0])
+        array = written.array if here or kind is not RedOpType.PREMUL_SUM else written.array.copy()
+        between, after = self._reducing([array], op, kind, [array])
+        call = Call("reduce", _text("reduce", tensors[0], kind, root), None, array, between, root)
+        return self._collective(call, tensors, [written] if here else [], timeout, after if here else None)
+
+    def _gathered(
+        self, given: Tensor, taken: list[Tensor], root: int | None, timeout: timedelta | None, outputs: Any
+    ) -> Work:
+        """Of all ranks where there is no root; without `taken` this rank is not the root."""
+        array = _read(given)
+        name = "allgather" if root is None else "gather"
+        text = _text("all_gather" if root is None else "gather", given, root=root)
+        if not taken:
+            return self._collective(Call(name, text, array, None, root=root or 0), outputs, [], timeout)
+        written = [_Written(tensor) for tensor in taken]
+        whole = np.empty(array.size * self._size, array.dtype)
+        call = Call(name, text, array, whole, root=root or 0)
+        return self._collective(call, outputs, written, timeout, lambda: _spread(written, whole))
+
+    def _all_gather_single(self, output: Tensor, input: Tensor, timeout: timedelta | None) -> Work:
+        array = _read(input)
+        written = _Written(output)
+        if np.shares_memory(array, written.array):
+            array = array.copy()
+        call = Call("allgather", _text("all_gather_single", input), array, written.array)
+        return self._collective(call, [output], [written], timeout)
+
+    def _scatter(self, taken: Tensor, given: list[Tensor], root: int, timeout: timedelta | None) -> Work:
+        whole = np.concatenate([_read(tensor) for tensor in given]) if given else None
+        written = _Written(taken)
+        call = Call("scatter", _text("scatter", taken, root=root), whole, written.array, root=root)
+        return self._collective(call, [taken], [written], timeout)
+
+    def _reduced_part(
+        self, name: str, taken: Tensor, given: list[Tensor], op: Any, kind: RedOpType, timeout: timedelta | None
+    ) -> Work:
+        """Of the tensors for each rank, or of one with all of these."""
+        written = _Written(taken)
+        whole = _read(given[0]) if len(given) == 1 else np.concatenate([_read(tensor) for tensor in given])
+        if kind is RedOpType.PREMUL_SUM or np.shares_memory(whole, written.array):
+            whole = whole.copy()
+        between, after = self._reducing([whole], op, kind, [written.array])
+        call = Call("reduce_scatter", _text(name, taken, kind), whole, written.array, between)
+        return self._collective(call, [taken], [written], timeout, after)
+
+    def _alltoall(self, outputs: list[Tensor], inputs: list[Tensor], timeout: timedelta | None) -> Work:
+        written = [_Written(tensor) for tensor in outputs]
+        given = np.concatenate([_read(tensor) for tensor in inputs])
+        taken = np.empty(sum(item.array.size for item in written), given.dtype)
+        parts, counts = [tensor.numel() for tensor in inputs], [item.array.size for item in written]
+        text = f"all_to_all of {str(inputs[0].dtype)[6:]}"
+        call = Call("alltoall", text, given, taken, parts=parts, counts=counts)
+        return self._collective(call, outputs, written, timeout, lambda: _spread(written, taken))
+
+    def _all_to_all_single(
+        self, output: Tensor, input: Tensor, counts: list[int], parts: list[int], timeout: timedelta | None
+    ) -> Work:
+        written = _Written(output)
+        given = _read(input)
+        if np.shares_memory(given, written.array):
+            given = given.copy()
+        text = f"all_to_all_single of {str(input.dtype)[6:]}{list(input.shape[1:])}"
+        call = Call("alltoall", text, given, written.array, parts=parts, counts=counts)
+        return self._collective(call, [output], [written], timeout)
+
+    def _send(self, tensors: list[Tensor], rank: int, tag: int) -> Work:
+        array = _read(tensors[0])
+        return self._work(self._running().send(array, rank, tag), tensors, None, None, array)
+
+    def _receive(self, tensors: list[Tensor], rank: int | None, tag: int) -> Work:
+        """From any rank where none is named."""
+        written = _Written(tensors[0])
+        return self._work(self._running().receive(written.array, rank, tag), tensors, written.finish, None, written)
 
 
-def _timeout(opts: Any, timeout: timedelta | None) -> timedelta | None:
-    return timeout or (opts.timeout if isinstance(opts, Options) else None)
+def _spread(written: Sequence[_Written], whole: np.ndarray) -> None:
+    """The arrays have their parts of the whole, one after the other."""
+    start = 0
+    for item in written:
+        item.array[...] = whole[start : start + item.array.size]
+        start += item.array.size
 
 
 def _type(tensor: Tensor) -> str:

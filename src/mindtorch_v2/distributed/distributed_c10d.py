@@ -101,7 +101,7 @@ from ._objects import (
     scatter_object_list as scatter_object_list,
     send_object_list as send_object_list,
 )
-from ._process_group import (
+from ._options import (
     AllgatherOptions as AllgatherOptions,
     AllreduceCoalescedOptions as AllreduceCoalescedOptions,
     AllreduceOptions as AllreduceOptions,
@@ -109,11 +109,11 @@ from ._process_group import (
     BarrierOptions as BarrierOptions,
     BroadcastOptions as BroadcastOptions,
     GatherOptions as GatherOptions,
-    ProcessGroup as ProcessGroup,
     ReduceOptions as ReduceOptions,
     ReduceScatterOptions as ReduceScatterOptions,
     ScatterOptions as ScatterOptions,
 )
+from ._process_group import ProcessGroup as ProcessGroup
 from ._reduction import RedOpType, ReduceOp as ReduceOp, premul_sum
 from ._stores import PrefixStore as PrefixStore, Store as Store
 from ._work import Work as Work
