@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .checks import BUILTINS
+from .checking import BUILTINS
 from .model import Op, Work
 from .problems import Problem, did_you_mean
 from .sources import Parameters, Sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import words
-from .checks import BUILTINS
+from .checking import BUILTINS
 from .model import SAVED_ATTRIBUTES, Schema
 
 PATH = "schema/README.md"
