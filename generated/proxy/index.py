@@ -305,7 +305,6 @@ STUBS = frozenset(
         "distributed.launcher",
         "distributed.launcher.api",
         "distributed.rpc",
-        "distributed.tensor._utils",
         "distributed.tensor.device_mesh",
         "distributed.tensor.experimental",
         "distributed.tensor.experimental._attention",

@@ -602,11 +602,6 @@ ROWS = {
         "classes": "RRef",
         "functions": "get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
     },
-    "distributed.tensor._utils": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "functions": "compute_global_tensor_info compute_local_shape compute_local_shape_and_global_offset compute_local_stride",
-    },
     "distributed.tensor.device_mesh": {
         "tier": 3,
         "from": {'mindtorch_v2.distributed.device_mesh': 'DeviceMesh init_device_mesh'},

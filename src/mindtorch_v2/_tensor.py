@@ -189,13 +189,12 @@ class Tensor(TensorBase):
 
     __slots__ = ("_data", "_dtype", "_node", "_base", "_rare", "__dict__", "__weakref__")
 
-    _data: Any
-    _dtype: dtype
-    _node: Any
-    _base: Tensor | None
-    _rare: Rare | None
-
     if TYPE_CHECKING:
+        _data: Any
+        _dtype: dtype
+        _node: Any
+        _base: Tensor | None
+        _rare: Rare | None
         _v: int
         _nr: int
         _epoch: int

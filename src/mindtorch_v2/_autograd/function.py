@@ -6,7 +6,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._dispatch import ops
 from .._state import TLS
@@ -25,8 +25,11 @@ class FunctionCtx:
     _dirty: tuple = ()
     _materialize = True
     _materialize_non_diff_grads = True
-    _node: Any = None
     needs_input_grad: tuple = ()
+
+    if TYPE_CHECKING:
+        _node: Any
+    _node = None
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save inputs or outputs (or None); `saved_tensors` gives them back in `backward`."""

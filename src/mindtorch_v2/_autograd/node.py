@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy import ndarray
 
@@ -67,11 +67,12 @@ class Node:
     reader: Any = None  # what reads it
     runs_on_nothing = False  # whether `apply` is wanted although no gradient has come to any of the outputs
 
-    edges: tuple
-    saved: Any
-    consts: Any
-    outputs: tuple
-    extras: Extras | None  # nothing at all until somebody looks
+    if TYPE_CHECKING:
+        edges: tuple
+        saved: Any
+        consts: Any
+        outputs: tuple
+        extras: Extras | None  # nothing at all until somebody looks
 
     def apply(self, grads: tuple) -> tuple:
         """Gradients of the inputs from those of the outputs."""

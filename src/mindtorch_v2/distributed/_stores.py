@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._errors import DistStoreError
 from ._table import Table, added
@@ -178,7 +178,8 @@ class Store:
 class TableStore(Store):
     """A store over what has the methods of a Table."""
 
-    _table: Any
+    if TYPE_CHECKING:
+        _table: Any
 
     def _seconds(self, timeout: timedelta | None = None) -> float:
         return (timeout or self._timeout).total_seconds()

@@ -23,11 +23,24 @@ class Placement:
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
+def part_of(size: int, count: int, number: int) -> tuple[int, int]:
+    """(offset, length) of a part of `size` elements in `count` parts: of equal length, but the last ones, as `torch.chunk` has them."""
+    length = -(-size // count)
+    start = min(length * number, size)
+    return start, min(length, size - start)
+
+
 @dataclass(frozen=True)
 class Shard(Placement):
     """Each rank has a part of dimension `dim`: as many as there are ranks, of equal size, of which the last ones may be smaller or empty."""
 
     dim: int
+
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        """How many elements of the dimension a rank has when it is divided into `num_chunks`, and the first of them."""
+        start, length = part_of(curr_local_size, num_chunks, rank)
+        return length, start
 
     def __str__(self) -> str:
         return f"S({self.dim})"

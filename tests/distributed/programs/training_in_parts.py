@@ -17,6 +17,7 @@ from torch.distributed.fsdp import (
 from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -380,12 +381,46 @@ def check_two_dimensions(rank):
     same_weights(wrapped, train(Llama, wrapped, rank, 4))
 
 
+def check_waiting_replicas(rank, size):
+    """Passes that take no average among replicas leave no gradient, and the next one that does has theirs too."""
+    mesh = init_device_mesh("cpu", (size, 1), mesh_dim_names=("replicas", "parts"))
+    for factor in (None, 4.0):
+        model = torch.nn.Linear(3, 2)
+        for p in model.parameters():
+            torch.nn.init.constant_(p, 0.5)
+        fully_shard(model, mesh=mesh)
+        if factor is not None:
+            model.set_gradient_divide_factor(factor)
+        for number in range(2):
+            model.set_requires_all_reduce(number == 1)
+            model(torch.full((1, 3), float(rank + 1 + 10 * number))).sum().backward()
+            assert (model.weight.grad is None) == (number == 0)
+        total = sum(rank + 1 + rank + 11 for rank in range(size))
+        wanted = torch.full((2, 3), total / (factor or size))
+        torch.testing.assert_close(model.weight.grad.full_tensor(), wanted)
+
+
+def check_pieces(rank, size):
+    """Which piece of a tensor a rank has; one without elements begins behind the last element."""
+    mesh = init_device_mesh("cpu", (size,))
+    own = -(-5 // size)
+    start = min(own * rank, 5)
+    wanted = min(own, 5 - start), start
+    assert compute_local_shape_and_global_offset((5, 3), mesh, [Shard(0)]) == ((wanted[0], 3), (wanted[1], 0))
+    assert compute_local_shape_and_global_offset((3, 5), mesh, [Shard(-1)]) == ((3, wanted[0]), (0, wanted[1]))
+    assert compute_local_shape_and_global_offset((5, 3), mesh, [Replicate()]) == ((5, 3), (0, 0))
+    assert compute_local_shape_and_global_offset((5, 3), mesh, [Shard(0)], skip_offset=True) == ((wanted[0], 3), ())
+    assert Shard.local_shard_size_and_offset(5, size, rank) == wanted
+
+
 def main():
     rank, size = dist.get_rank(), dist.get_world_size()
     check_fully_shard(rank, size)
     check_late_parameters(rank)
     check_precision(rank, size)
     check_wrapper(rank, size)
+    check_waiting_replicas(rank, size)
+    check_pieces(rank, size)
     check_tensor_parallel(rank, size)
     if size == 4:
         check_two_dimensions(rank)

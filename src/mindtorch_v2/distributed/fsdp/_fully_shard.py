@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 from mindtorch_v2.utils._pytree import tree_flatten, tree_map, tree_unflatten
@@ -210,7 +210,8 @@ class UnshardHandle:
 class FSDPModule:
     """What modules are in addition to their class once `fully_shard` was called with them."""
 
-    _fsdp_state: FSDPState
+    if TYPE_CHECKING:
+        _fsdp_state: FSDPState
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Copies by constructors are of the class as it was."""

@@ -16,10 +16,10 @@ import mindtorch_v2 as torch
 from .._collectives import all_gather_single, all_reduce, reduce_scatter_single
 from .._reduction import ReduceOp
 from ..device_mesh import DeviceMesh
-from ..placements import Placement, Replicate, Shard, _StridedShard
+from ..placements import Placement, Replicate, Shard, _StridedShard, part_of
 from ..tensor import DTensor
 from ..tensor._redistribute import cut
-from ..tensor._spec import DTensorSpec, TensorMeta, contiguous_strides, part_of
+from ..tensor._spec import DTensorSpec, TensorMeta, contiguous_strides
 from ._policies import MixedPrecisionPolicy
 
 Tensor = torch.Tensor
@@ -59,6 +59,7 @@ class Param:
     inner: DTensorSpec | None = None  # of a tensor-parallel one
     whole: Any = None
     spec: Any = field(default=None)
+    waiting: Any = None  # what passes without an average among replicas have left
 
     @classmethod
     def divide(cls, parameter: Any, places: list[tuple[Any, str]], mesh: Mesh, dim: int) -> Param:
@@ -279,7 +280,10 @@ class ParamGroup:
             reduce_scatter_single(taken, given.reshape(-1), op, self.mesh.shard)
         else:
             taken.copy_(given[0])
-        if self.mesh.replicate_count > 1 and self.all_reduces:
+        if self.mesh.replicate_count > 1:
+            self._add_waiting(params, taken)
+            if not self.all_reduces:
+                return
             all_reduce(taken, op, self.mesh.replicate)
         if factor is not None:
             taken /= factor
@@ -289,6 +293,14 @@ class ParamGroup:
         for param in params:
             self._add(param, param.part(taken[start : start + param.elements]))
             start += param.elements
+
+    def _add_waiting(self, params: list[Param], taken: Tensor) -> None:
+        """Add what earlier passes left for an average among replicas; a pass that takes none itself leaves the sum."""
+        rows = taken.split([param.elements for param in params])
+        for param, row in zip(params, rows, strict=True):
+            if param.waiting is not None:
+                row += param.waiting
+            param.waiting = None if self.all_reduces else row
 
     def _add(self, param: Param, part: Tensor) -> None:
         sharded = param.sharded

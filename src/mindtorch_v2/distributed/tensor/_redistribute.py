@@ -10,8 +10,8 @@ import mindtorch_v2 as torch
 from .._collectives import all_gather_single, all_reduce, all_to_all, reduce_scatter_single
 from .._reduction import ReduceOp
 from ..device_mesh import DeviceMesh
-from ..placements import Partial, Placement, Replicate, Shard, _NormPartial
-from ._spec import local_part, order, part_of
+from ..placements import Partial, Placement, Replicate, Shard, _NormPartial, part_of
+from ._spec import local_part, order
 
 Tensor = torch.Tensor
 

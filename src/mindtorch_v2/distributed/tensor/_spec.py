@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import mindtorch_v2 as torch
 
 from ..device_mesh import DeviceMesh
-from ..placements import Placement, Replicate, Shard, _StridedShard
+from ..placements import Placement, Replicate, Shard, _StridedShard, part_of
 
 
 class TensorMeta(NamedTuple):
@@ -66,13 +66,6 @@ def order(placements: Sequence[Placement], dim: int) -> list[int]:
     """The dimensions of the mesh that divide a dimension of the tensor, in the order in which they do: see Note [The order of parts]."""
     found = [number for number, p in enumerate(placements) if isinstance(p, Shard) and p.dim == dim]
     return sorted(found, key=lambda number: isinstance(placements[number], _StridedShard))
-
-
-def part_of(size: int, count: int, number: int) -> tuple[int, int]:
-    """(offset, length) of a part of `size` elements in `count` parts: of equal length, but the last ones, as `torch.chunk` has them."""
-    length = -(-size // count)
-    start = min(length * number, size)
-    return start, min(length, size - start)
 
 
 def local_part(

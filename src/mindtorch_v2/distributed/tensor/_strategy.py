@@ -16,10 +16,9 @@ import mindtorch_v2 as torch
 
 from ..._dispatch.operator import Operator
 from ..device_mesh import DeviceMesh
-from ..placements import Partial, Placement, Replicate, Shard, _StridedShard
+from ..placements import Partial, Placement, Replicate, Shard, _StridedShard, part_of
 from ._axes import LINEAR, SAME, TERMS, UNREAD, WHOLE, Axis, Call, Operand
 from ._redistribute import LINEAR as LINEAR_REDUCTIONS, reduced
-from ._spec import part_of
 
 _CUT = 1e-3  # what a byte costs that is left out, or replaced by zeros, beside one that is sent
 _NEVER = math.inf

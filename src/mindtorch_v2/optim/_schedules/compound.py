@@ -6,7 +6,7 @@ import math
 import warnings
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..optimizer import Optimizer
 from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, group_values, set_group_value
@@ -126,7 +126,8 @@ class ReduceLROnPlateau(LRScheduler):
 class _OfSchedulers(LRScheduler):
     """Keeps schedulers of one optimizer. Raises ValueError or TypeError for what cannot be combined."""
 
-    _schedulers: Sequence[LRScheduler]
+    if TYPE_CHECKING:
+        _schedulers: Sequence[LRScheduler]
 
     def _check(self, schedulers: Sequence[Any], optimizer: Any) -> None:
         name = type(self).__name__

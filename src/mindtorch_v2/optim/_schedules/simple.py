@@ -7,7 +7,7 @@ import types
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..optimizer import Optimizer
 from .base import LRScheduler
@@ -18,7 +18,8 @@ Factor = Callable[[int], float]
 class _ByLambda(LRScheduler):
     """Keeps a function of the epoch for each group; functions are not part of the state dict, callable objects are."""
 
-    lr_lambdas: list[Factor]
+    if TYPE_CHECKING:
+        lr_lambdas: list[Factor]
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
         self.optimizer = optimizer
