@@ -174,7 +174,7 @@ class _Entry:
         if node is None:
             return ()
         if isinstance(node, Scalar) and node.text == VALUES:
-            return tuple(Kernel(layout, VALUES, None, node.location) for layout in ("coo", "csr"))
+            return tuple(Kernel(layout, VALUES, None, node.location) for layout in ("coo", "csr", "csc"))
         if not isinstance(node, Mapping) or not node.entries:
             self.problem(node.location, f"'sparse' must map layouts to functions, or be '{VALUES}'")
             return ()

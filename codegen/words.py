@@ -137,6 +137,7 @@ FALLBACKS = (
 SPARSE = (
     Word("coo", "One of its tensors has the layout `torch.sparse_coo`, and none is compressed."),
     Word("csr", "One of its tensors has the layout `torch.sparse_csr`."),
+    Word("csc", "One of its tensors has the layout `torch.sparse_csc`, and none before it is of rows."),
     Word("strided", "All its tensors are dense: it makes sparse ones, or refuses them."),
 )
 

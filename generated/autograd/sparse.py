@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
     adjoint_of, sampled_addmm_gradient, scaled, sparse_broadcast_gradient, sparse_mask_gradient, sparse_mm_first,
-    sparse_sparse_first, sparse_sparse_second, sparse_values_gradient, to_dense_gradient, to_sparse_gradient,
-    values_gradient,
+    sparse_mm_reduce_gradient, sparse_sparse_first, sparse_sparse_second, sparse_values_gradient, to_dense_gradient,
+    to_sparse_gradient, values_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
@@ -80,6 +80,14 @@ class ToSparseCsrBackward0(Node):
         return (to_sparse_gradient(grad, self_),)
 
 
+class ToSparseCscBackward0(Node):
+    __slots__ = ()
+    def apply(node, grads):
+        (grad,) = grads
+        (self_,) = node.unpack()
+        return (to_sparse_gradient(grad, self_),)
+
+
 class SparseMaskBackward0(Node):
     __slots__ = ()
     def apply(node, grads):
@@ -94,6 +102,19 @@ class SparseBroadcastToBackward0(Node):
         (grad,) = grads
         (self_,) = node.unpack()
         return (sparse_broadcast_gradient(grad, self_),)
+
+
+class SparseMmReduceImplBackward0(Node):
+    __slots__ = ()
+    def apply(node, grads):
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
+        (self_, other, result1) = node.unpack()
+        (reduce,) = node.consts
+        edges = node.edges
+        of_self = of_other = None
+        if edges[0] is not None or edges[1] is not None:
+            of_self, of_other = sparse_mm_reduce_gradient(grad, self_, other, reduce, result1, (edges[0] is not None, edges[1] is not None,))
+        return (of_self, of_other)
 
 
 class SparseAddmmBackward0(Node):
@@ -175,8 +196,10 @@ tables._to_dense.record = recorder(tables._to_dense, ToDenseBackward0, 3, (0,), 
 tables._to_sparse_sparse_dim.record = recorder(tables._to_sparse_sparse_dim, ToSparseBackward0, 2, (0,), ((0, ()),), ())
 tables._to_sparse.record = recorder(tables._to_sparse, ToSparseBackward1, 4, (0,), ((0, ()),), ())
 tables._to_sparse_csr.record = recorder(tables._to_sparse_csr, ToSparseCsrBackward0, 2, (0,), ((0, ()),), ())
+tables._to_sparse_csc.record = recorder(tables._to_sparse_csc, ToSparseCscBackward0, 2, (0,), ((0, ()),), ())
 tables.sparse_mask.record = recorder(tables.sparse_mask, SparseMaskBackward0, 2, (0,), ((0, ()), (1, ())), ())
 tables._sparse_broadcast_to.record = recorder(tables._sparse_broadcast_to, SparseBroadcastToBackward0, 2, (0,), ((0, ()),), ())
+tables._sparse_mm_reduce_impl.record = recorder(tables._sparse_mm_reduce_impl, SparseMmReduceImplBackward0, 3, (0, 1), ((0, ()), (1, ()), (-2, ())), ((2, None),), 2)
 tables._sparse_addmm.record = recorder(tables._sparse_addmm, SparseAddmmBackward0, 5, (0, 1, 2), ((1, (1, 2)), (2, (1,))), ((3, None), (4, None)))
 tables._sparse_sparse_matmul.record = recorder(tables._sparse_sparse_matmul, SparseSparseMatmulBackward0, 2, (0, 1), ((0, ()), (1, ())), ())
 tables.sparse_sampled_addmm.record = recorder(tables.sparse_sampled_addmm, SparseSampledAddmmBackward0, 5, (0, 1, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None)))

@@ -7,7 +7,7 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import call_former
 from mindtorch_v2._dispatch.dispatcher import call, call_inplace
-from mindtorch_v2._dispatch.native import builtin, road
+from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import respelled
 
 from ..tables import matmul as tables
@@ -265,12 +265,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, **spellings):
     return call(tables.cosine_similarity, (x1, x2, dim, eps))
 
 
-@builtin
-def _sparse_mm_reduce_impl(input, other, reduce):
-    """_sparse_mm_reduce_impl(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)"""
-    return call(tables._sparse_mm_reduce_impl, (input, other, reduce))
-
-
 @road((tables._scaled_mm,), )
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False, *, out=None):
     """_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor"""
@@ -299,6 +293,3 @@ def _weight_int8pack_mm(input, mat2, scales):
 def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
     """_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor"""
     return call(tables._addmm_activation, (input, mat1, mat2, beta, alpha, use_gelu), out)
-
-
-tables._sparse_mm_reduce_impl.function = _sparse_mm_reduce_impl

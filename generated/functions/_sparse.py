@@ -142,10 +142,16 @@ def _to_sparse_csr(input, dense_dim=None):
     return call(tables._to_sparse_csr, (input, dense_dim))
 
 
-@builtin
+@road((tables.to_sparse_csc,), )
 def to_sparse_csc(input, dense_dim=None):
     """to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor"""
     return call(tables.to_sparse_csc, (input, dense_dim))
+
+
+@builtin
+def _to_sparse_csc(input, dense_dim=None):
+    """_to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor"""
+    return call(tables._to_sparse_csc, (input, dense_dim))
 
 
 @builtin
@@ -195,11 +201,19 @@ def sparse_resize_and_clear_(input, size, sparse_dim, dense_dim):
     """sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)"""
     return call_inplace(tables.sparse_resize_and_clear_, (input, size, sparse_dim, dense_dim))
 
+_sparse_mm_overloads = (tables._sparse_mm, tables._sparse_mm_reduce, )
 
-@road((tables._sparse_mm,), )
-def _sparse_mm(sparse, dense):
-    """_sparse_mm(Tensor sparse, Tensor dense) -> Tensor"""
-    return call(tables._sparse_mm, (sparse, dense))
+
+@road((tables._sparse_mm,), (tables._sparse_mm_reduce,), )
+def _sparse_mm(*args, **kwargs):
+    """_sparse_mm(Tensor sparse, Tensor dense) -> Tensor; _sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor"""
+    return call_overloaded(_sparse_mm_overloads, args, kwargs)
+
+
+@builtin
+def _sparse_mm_reduce_impl(input, other, reduce):
+    """_sparse_mm_reduce_impl(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)"""
+    return call(tables._sparse_mm_reduce_impl, (input, other, reduce))
 
 
 @builtin
@@ -301,13 +315,14 @@ tables._to_dense.function = _to_dense
 tables._to_sparse_sparse_dim.function = _to_sparse
 tables._to_sparse.function = _to_sparse
 tables._to_sparse_csr.function = _to_sparse_csr
-tables.to_sparse_csc.function = to_sparse_csc
+tables._to_sparse_csc.function = _to_sparse_csc
 tables.to_sparse_bsr.function = to_sparse_bsr
 tables.to_sparse_bsc.function = to_sparse_bsc
 tables.sparse_mask.function = sparse_mask
 tables._sparse_broadcast_to.function = _sparse_broadcast_to
 tables.sparse_resize_.function = sparse_resize_
 tables.sparse_resize_and_clear_.function = sparse_resize_and_clear_
+tables._sparse_mm_reduce_impl.function = _sparse_mm_reduce_impl
 tables._sparse_addmm.function = _sparse_addmm
 tables._sparse_sparse_matmul.function = _sparse_sparse_matmul
 tables.sspaddmm.function = sspaddmm

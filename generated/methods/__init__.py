@@ -32,7 +32,7 @@ NAMES = {
     "scan": "cumsum cumsum_ cumprod cumprod_ logcumsumexp cummax cummin diff",
     "shape": "repeat tile repeat_interleave flip fliplr flipud roll rot90 diag diag_embed diagflat trace",
     "sorting": "sort argsort msort topk kthvalue median nanmedian mode bincount histc histogram",
-    "sparse": "coalesce indices values _indices _values crow_indices col_indices ccol_indices row_indices to_dense _to_dense to_sparse _to_sparse to_sparse_csr _to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_mask sparse_resize_ sparse_resize_and_clear_ smm sspaddmm",
+    "sparse": "coalesce indices values _indices _values crow_indices col_indices ccol_indices row_indices to_dense _to_dense to_sparse _to_sparse to_sparse_csr _to_sparse_csr to_sparse_csc _to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_mask sparse_resize_ sparse_resize_and_clear_ smm sspaddmm",
     "special": "",
     "torchvision": "",
     "view": "view reshape flatten ravel unflatten view_as reshape_as transpose transpose_ swapaxes swapaxes_ swapdims swapdims_ t t_ adjoint permute movedim moveaxis expand broadcast_to expand_as squeeze squeeze_ unsqueeze unsqueeze_ select narrow narrow_copy as_strided as_strided_ diagonal unfold split split_with_sizes unsafe_split unsafe_split_with_sizes chunk unsafe_chunk tensor_split hsplit vsplit dsplit unbind detach clone contiguous select_scatter slice_scatter diagonal_scatter as_strided_scatter",

@@ -97,9 +97,15 @@ def _to_sparse_csr(self, dense_dim=None):
     return call(tables._to_sparse_csr, (self, dense_dim))
 
 
+@road((tables.to_sparse_csc,), method=True)
 def to_sparse_csc(self, dense_dim=None):
     """to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor"""
     return call(tables.to_sparse_csc, (self, dense_dim))
+
+
+def _to_sparse_csc(self, dense_dim=None):
+    """_to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor"""
+    return call(tables._to_sparse_csc, (self, dense_dim))
 
 
 def to_sparse_bsr(self, blocksize, dense_dim=None):
@@ -155,6 +161,7 @@ METHODS: dict = {
     "to_sparse_csr": to_sparse_csr, 
     "_to_sparse_csr": _to_sparse_csr, 
     "to_sparse_csc": to_sparse_csc, 
+    "_to_sparse_csc": _to_sparse_csc, 
     "to_sparse_bsr": to_sparse_bsr, 
     "to_sparse_bsc": to_sparse_bsc, 
     "sparse_mask": sparse_mask, 

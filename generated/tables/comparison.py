@@ -62,12 +62,12 @@ logical_not = Operator("logical_not", "",
 )
 isnan = Operator("isnan", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isnan, cast=(0,), kernels={"cpu": numpy.isnan}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.isnan, cast=(0,), kernels={"cpu": numpy.isnan}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), variants=('function', 'method'), block=(Block(10, (0,), (), exact=True),),
 )
 isinf = Operator("isinf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isinf, cast=(0,), kernels={"cpu": numpy.isinf}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.isinf, cast=(0,), kernels={"cpu": numpy.isinf}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), variants=('function', 'method'), block=(Block(11, (0,), ()),),
 )
 isfinite = Operator("isfinite", "",
@@ -77,17 +77,17 @@ isfinite = Operator("isfinite", "",
 )
 isposinf = Operator("isposinf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isposinf, cast=(0,), kernels={"cpu": kernels_made.isposinf}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.isposinf, cast=(0,), kernels={"cpu": kernels_made.isposinf}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), out=('boolean',), variants=('function', 'method', 'out'), block=(Block(13, (0,), ()),),
 )
 isneginf = Operator("isneginf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.isneginf, cast=(0,), kernels={"cpu": kernels_made.isneginf}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.isneginf, cast=(0,), kernels={"cpu": kernels_made.isneginf}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), out=('boolean',), variants=('function', 'method', 'out'), block=(Block(14, (0,), ()),),
 )
 signbit = Operator("signbit", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.signbit, cast=(0,), kernels={"cpu": kernels_made.signbit}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.signbit, cast=(0,), kernels={"cpu": kernels_made.signbit}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), out=('exact',), variants=('function', 'method', 'out'), block=(Block(15, (0,), ()),),
 )
 isreal = Operator("isreal", "",

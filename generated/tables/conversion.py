@@ -9,7 +9,7 @@ from ..meta import conversion as _meta
 
 _to_copy = Operator("_to_copy", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('non_blocking', 'bool', default=False, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta._to_copy, kernels={"cpu": kernels_conversion.to_copy}, sparse={"coo": "construct.to_copy", "csr": "construct.to_copy"},
+    meta=_meta._to_copy, kernels={"cpu": kernels_conversion.to_copy}, sparse={"coo": "construct.to_copy", "csr": "construct.to_copy", "csc": "construct.to_copy"},
     tags=('conversion',), variants=('function',), derivatives="conversion",
 )
 to_dtype = Operator("to", "dtype",
@@ -39,7 +39,7 @@ type_as = Operator("type_as", "",
 )
 copy_ = Operator("copy_", "",
     (Param('self', 'Tensor'), Param('src', 'Tensor'), Param('non_blocking', 'bool', default=False), ),
-    meta=_meta.copy_, kernels={"cpu": kernels_conversion.copy_}, sparse={"coo": "shape.copy_", "csr": "shape.copy_"},
+    meta=_meta.copy_, kernels={"cpu": kernels_conversion.copy_}, sparse={"coo": "shape.copy_", "csr": "shape.copy_", "csc": "shape.copy_"},
     mutates=0, is_inplace=True, tags=('wrapped_numbers', 'any_device', 'conversion', 'overlap'), variants=('method',), derivatives="conversion",
 )
 copy = Operator("copy", "",

@@ -10,12 +10,12 @@ from ..meta import creation as _meta
 
 empty_memory_format = Operator("empty", "memory_format",
     (Param('size', 'SymInt', is_list=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.empty_memory_format, kernels={"cpu": kernels_creation.empty}, sparse={"coo": "construct.empty", "csr": "construct.empty"},
+    meta=_meta.empty_memory_format, kernels={"cpu": kernels_creation.empty}, sparse={"coo": "construct.empty", "csr": "construct.empty", "csc": "construct.empty"},
     tags=('creation', 'uninitialized'), variants=('function', 'out'),
 )
 zeros = Operator("zeros", "",
     (Param('size', 'SymInt', is_list=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.zeros, kernels={"cpu": kernels_creation.zeros}, sparse={"coo": "construct.zeros", "csr": "construct.zeros"},
+    meta=_meta.zeros, kernels={"cpu": kernels_creation.zeros}, sparse={"coo": "construct.zeros", "csr": "construct.zeros", "csc": "construct.zeros"},
     tags=('creation',), variants=('function', 'out'),
 )
 ones = Operator("ones", "",
@@ -40,12 +40,12 @@ empty_permuted = Operator("empty_permuted", "",
 )
 empty_like = Operator("empty_like", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.empty_like, cast=(0,), kernels={"cpu": kernels_creation.empty_like}, sparse={"coo": "construct.like", "csr": "construct.like"},
+    meta=_meta.empty_like, cast=(0,), kernels={"cpu": kernels_creation.empty_like}, sparse={"coo": "construct.like", "csr": "construct.like", "csc": "construct.like"},
     tags=('creation', 'uninitialized'), variants=('function',),
 )
 zeros_like = Operator("zeros_like", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.zeros_like, cast=(0,), kernels={"cpu": kernels_creation.zeros_like}, sparse={"coo": "construct.like", "csr": "construct.like"},
+    meta=_meta.zeros_like, cast=(0,), kernels={"cpu": kernels_creation.zeros_like}, sparse={"coo": "construct.like", "csr": "construct.like", "csc": "construct.like"},
     tags=('creation',), variants=('function',),
 )
 ones_like = Operator("ones_like", "",
@@ -60,7 +60,7 @@ full_like = Operator("full_like", "",
 )
 new_empty = Operator("new_empty", "",
     (Param('self', 'Tensor'), Param('size', 'SymInt', is_list=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.new_empty, cast=(0,), kernels={"cpu": kernels_creation.new_empty}, sparse={"coo": "construct.new", "csr": "construct.new"},
+    meta=_meta.new_empty, cast=(0,), kernels={"cpu": kernels_creation.new_empty}, sparse={"coo": "construct.new", "csr": "construct.new", "csc": "construct.new"},
     tags=('creation', 'uninitialized'), variants=('method',),
 )
 _new_zeros_with_same_feature_meta = Operator("_new_zeros_with_same_feature_meta", "",
@@ -75,7 +75,7 @@ new_empty_strided = Operator("new_empty_strided", "",
 )
 new_zeros = Operator("new_zeros", "",
     (Param('self', 'Tensor'), Param('size', 'SymInt', is_list=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    meta=_meta.new_zeros, cast=(0,), kernels={"cpu": kernels_creation.new_zeros}, sparse={"coo": "construct.new", "csr": "construct.new"},
+    meta=_meta.new_zeros, cast=(0,), kernels={"cpu": kernels_creation.new_zeros}, sparse={"coo": "construct.new", "csr": "construct.new", "csc": "construct.new"},
     tags=('creation',), variants=('method',),
 )
 new_ones = Operator("new_ones", "",
@@ -195,7 +195,7 @@ fill_Tensor = Operator("fill", "Tensor",
 )
 zero_ = Operator("zero_", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.zero_, kernels={"cpu": kernels_creation.zero_}, sparse={"coo": "shape.zero_", "csr": "shape.zero_"},
+    meta=_meta.zero_, kernels={"cpu": kernels_creation.zero_}, sparse={"coo": "shape.zero_", "csr": "shape.zero_", "csc": "shape.zero_"},
     mutates=0, is_inplace=True, tags=('fills',), variants=('function', 'method'), derivatives="creation",
 )
 hann_window = Operator("hann_window", "",

@@ -9,27 +9,27 @@ from ..meta import matmul as _meta
 
 mm = Operator("mm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), ),
-    meta=_meta.mm, cast=(0, 1), kernels={"cpu": kernels_matmul.mm}, sparse={"coo": "products.mm", "csr": "products.mm"},
+    meta=_meta.mm, cast=(0, 1), kernels={"cpu": kernels_matmul.mm}, sparse={"coo": "products.mm", "csr": "products.mm", "csc": "products.mm"},
     tags=('product', 'autocast_lower'), out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
 bmm = Operator("bmm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), ),
-    meta=_meta.bmm, cast=(0, 1), kernels={"cpu": kernels_matmul.bmm}, sparse={"coo": "products.bmm", "csr": "products.bmm"},
+    meta=_meta.bmm, cast=(0, 1), kernels={"cpu": kernels_matmul.bmm}, sparse={"coo": "products.bmm", "csr": "products.bmm", "csc": "products.bmm"},
     tags=('product', 'autocast_lower'), out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
 matmul = Operator("matmul", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.matmul, cast=(0, 1), kernels={"cpu": kernels_matmul.matmul}, sparse={"coo": "products.matmul", "csr": "products.matmul"},
+    meta=_meta.matmul, cast=(0, 1), kernels={"cpu": kernels_matmul.matmul}, sparse={"coo": "products.matmul", "csr": "products.matmul", "csc": "products.matmul"},
     tags=('product', 'autocast_lower'), out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
 linear = Operator("linear", "",
     (Param('input', 'Tensor'), Param('weight', 'Tensor'), Param('bias', 'Tensor', optional=True, default=None), ),
-    meta=_meta.linear, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.linear}, sparse={"coo": "products.linear", "csr": "products.linear"},
+    meta=_meta.linear, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.linear}, sparse={"coo": "products.linear", "csr": "products.linear", "csc": "products.linear"},
     tags=('product', 'autocast_lower'), out=('exact',), variants=('function', 'out'), derivatives="matmul", saves_self=True,
 )
 addmm = Operator("addmm", "",
     (Param('self', 'Tensor'), Param('mat1', 'Tensor'), Param('mat2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addmm, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmm}, sparse={"coo": "products.addmm", "csr": "products.addmm"},
+    meta=_meta.addmm, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmm}, sparse={"coo": "products.addmm", "csr": "products.addmm", "csc": "products.addmm"},
     tags=('factors_first', 'product', 'autocast_lower'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
 addbmm = Operator("addbmm", "",
@@ -44,7 +44,7 @@ baddbmm = Operator("baddbmm", "",
 )
 addmv = Operator("addmv", "",
     (Param('self', 'Tensor'), Param('mat', 'Tensor'), Param('vec', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.addmv, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmv}, sparse={"csr": "products.addmv"},
+    meta=_meta.addmv, cast=(0, 1, 2), kernels={"cpu": kernels_matmul.addmv}, sparse={"csr": "products.addmv", "csc": "products.addmv"},
     tags=('factors_first', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="matmul",
 )
 addr = Operator("addr", "",
@@ -54,7 +54,7 @@ addr = Operator("addr", "",
 )
 mv = Operator("mv", "",
     (Param('self', 'Tensor'), Param('vec', 'Tensor'), ),
-    meta=_meta.mv, cast=(0, 1), kernels={"cpu": kernels_matmul.mv}, sparse={"coo": "products.mv", "csr": "products.mv"},
+    meta=_meta.mv, cast=(0, 1), kernels={"cpu": kernels_matmul.mv}, sparse={"coo": "products.mv", "csr": "products.mv", "csc": "products.mv"},
     out=('exact',), variants=('function', 'method', 'out'), derivatives="matmul", saves_self=True,
 )
 dot = Operator("dot", "",
@@ -166,11 +166,6 @@ cosine_similarity = Operator("cosine_similarity", "",
     (Param('x1', 'Tensor'), Param('x2', 'Tensor'), Param('dim', 'int', default=1), Param('eps', 'float', default=1e-08), ),
     composite="matmul.cosine_similarity",
     variants=('function',),
-)
-_sparse_mm_reduce_impl = Operator("_sparse_mm_reduce_impl", "",
-    (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('reduce', 'str'), ),
-    missing='products of sparse matrices have no reductions but sums',
-    returns=('', ''), variants=('function',),
 )
 _scaled_mm = Operator("_scaled_mm", "",
     (Param('self', 'Tensor'), Param('mat2', 'Tensor'), Param('scale_a', 'Tensor'), Param('scale_b', 'Tensor'), Param('bias', 'Tensor', optional=True, default=None), Param('scale_result', 'Tensor', optional=True, default=None), Param('out_dtype', 'ScalarType', optional=True, default=None), Param('use_fast_accum', 'bool', default=False), ),

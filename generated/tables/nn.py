@@ -15,7 +15,7 @@ from ..meta import nn as _meta
 
 relu = Operator("relu", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.relu, cast=(0,), kernels={"cpu": kernels_made.relu}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.relu, cast=(0,), kernels={"cpu": kernels_made.relu}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('inplace_function',), variants=('function', 'method', 'inplace'), derivatives="nn", block=(Block(18, (0,), ()),),
 )
 relu6 = Operator("relu6", "",
@@ -40,7 +40,7 @@ threshold = Operator("threshold", "",
 )
 threshold_backward = Operator("threshold_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('threshold', 'Scalar'), ),
-    meta=_meta.threshold_backward, cast=(0, 1), kernels={"cpu": kernels_made.threshold_backward}, sparse={"coo": "pointwise.threshold_backward", "csr": "pointwise.threshold_backward"},
+    meta=_meta.threshold_backward, cast=(0, 1), kernels={"cpu": kernels_made.threshold_backward}, sparse={"coo": "pointwise.threshold_backward", "csr": "pointwise.threshold_backward", "csc": "pointwise.threshold_backward"},
     variants=('function',), derivatives="nn", block=(Block(23, (0, 1, 2), ()),),
 )
 leaky_relu = Operator("leaky_relu", "",

@@ -16,12 +16,12 @@ from ..meta import pointwise as _meta
 
 add_Tensor = Operator("add", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.add_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.add_Tensor}, sparse={"coo": "pointwise.add", "csr": "pointwise.add"},
+    meta=_meta.add_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.add_Tensor}, sparse={"coo": "pointwise.add", "csr": "pointwise.add", "csc": "pointwise.add"},
     tags=('factors_first', 'pointwise', 'numbers_first', 'commutative', 'linear'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(50, (0, 1), ((2, 1), ), exact=True), Block(51, (0, 1, 2), ()),),
 )
 sub_Tensor = Operator("sub", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    meta=_meta.sub_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.sub_Tensor}, sparse={"coo": "pointwise.sub", "csr": "pointwise.sub"},
+    meta=_meta.sub_Tensor, cast=(0, 1), kernels={"cpu": kernels_made.sub_Tensor}, sparse={"coo": "pointwise.sub", "csr": "pointwise.sub", "csc": "pointwise.sub"},
     tags=('factors_first', 'pointwise', 'numbers_first'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(52, (0, 1), ((2, 1), ), exact=True), Block(53, (0, 1, 2), ()),),
 )
 rsub_Tensor = Operator("rsub", "Tensor",
@@ -31,12 +31,12 @@ rsub_Tensor = Operator("rsub", "Tensor",
 )
 mul_Tensor = Operator("mul", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.mul_Tensor, cast=(0, 1), kernels={"cpu": numpy.multiply}, sparse={"coo": "pointwise.mul", "csr": "pointwise.mul"},
+    meta=_meta.mul_Tensor, cast=(0, 1), kernels={"cpu": numpy.multiply}, sparse={"coo": "pointwise.mul", "csr": "pointwise.mul", "csc": "pointwise.mul"},
     tags=('pointwise', 'numbers_first', 'commutative', 'multilinear'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(56, (0, 1), (), exact=True),),
 )
 div_Tensor = Operator("div", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    meta=_meta.div_Tensor, cast=(0, 1), kernels={"cpu": numpy.divide}, sparse={"coo": "pointwise.div", "csr": "pointwise.div"},
+    meta=_meta.div_Tensor, cast=(0, 1), kernels={"cpu": numpy.divide}, sparse={"coo": "pointwise.div", "csr": "pointwise.div", "csc": "pointwise.div"},
     tags=('pointwise', 'numbers_first'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(57, (0, 1), (), exact=True),),
 )
 div_Tensor_mode = Operator("div", "Tensor_mode",
@@ -86,27 +86,27 @@ float_power_Scalar = Operator("float_power", "Scalar",
 )
 neg = Operator("neg", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.neg, cast=(0,), kernels={"cpu": numpy.negative}, sparse={"coo": "pointwise.neg", "csr": "pointwise.neg"},
+    meta=_meta.neg, cast=(0,), kernels={"cpu": numpy.negative}, sparse={"coo": "pointwise.neg", "csr": "pointwise.neg", "csc": "pointwise.neg"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(65, (0,), (), exact=True),),
 )
 positive = Operator("positive", "",
     (Param('self', 'Tensor'), ),
-    composite="pointwise.positive", sparse={"coo": "values", "csr": "values"},
+    composite="pointwise.positive", sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), variants=('function', 'method'),
 )
 abs = Operator("abs", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.abs, cast=(0,), kernels={"cpu": numpy.absolute}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.abs, cast=(0,), kernels={"cpu": numpy.absolute}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function', 'real_result'), out=('absolute',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(66, (0,), (), exact=True),),
 )
 square = Operator("square", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.square, cast=(0,), kernels={"cpu": kernels_made.square}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.square, cast=(0,), kernels={"cpu": kernels_made.square}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(59, (0,), (), exact=True),),
 )
 sqrt = Operator("sqrt", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sqrt, cast=(0,), kernels={"cpu": numpy.sqrt}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.sqrt, cast=(0,), kernels={"cpu": numpy.sqrt}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(61, (0,), (), exact=True),),
 )
 rsqrt = Operator("rsqrt", "",
@@ -146,7 +146,7 @@ exp2 = Operator("exp2", "",
 )
 expm1 = Operator("expm1", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.expm1, cast=(0,), kernels={"cpu": numpy.expm1}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.expm1, cast=(0,), kernels={"cpu": numpy.expm1}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(74, (0,), ()),),
 )
 log = Operator("log", "",
@@ -166,7 +166,7 @@ log10 = Operator("log10", "",
 )
 log1p = Operator("log1p", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.log1p, cast=(0,), kernels={"cpu": kernels_pointwise.log1p}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.log1p, cast=(0,), kernels={"cpu": kernels_pointwise.log1p}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(76, (0,), ()),),
 )
 logaddexp = Operator("logaddexp", "",
@@ -231,7 +231,7 @@ special_entr = Operator("special_entr", "",
 )
 sin = Operator("sin", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sin, cast=(0,), kernels={"cpu": numpy.sin}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.sin, cast=(0,), kernels={"cpu": numpy.sin}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 cos = Operator("cos", "",
@@ -241,12 +241,12 @@ cos = Operator("cos", "",
 )
 tan = Operator("tan", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.tan, cast=(0,), kernels={"cpu": numpy.tan}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.tan, cast=(0,), kernels={"cpu": numpy.tan}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise",
 )
 asin = Operator("asin", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.asin, cast=(0,), kernels={"cpu": numpy.arcsin}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.asin, cast=(0,), kernels={"cpu": numpy.arcsin}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 acos = Operator("acos", "",
@@ -256,12 +256,12 @@ acos = Operator("acos", "",
 )
 atan = Operator("atan", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.atan, cast=(0,), kernels={"cpu": numpy.arctan}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.atan, cast=(0,), kernels={"cpu": numpy.arctan}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 sinh = Operator("sinh", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sinh, cast=(0,), kernels={"cpu": numpy.sinh}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.sinh, cast=(0,), kernels={"cpu": numpy.sinh}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 cosh = Operator("cosh", "",
@@ -271,12 +271,12 @@ cosh = Operator("cosh", "",
 )
 tanh = Operator("tanh", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.tanh, cast=(0,), kernels={"cpu": numpy.tanh}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.tanh, cast=(0,), kernels={"cpu": numpy.tanh}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(90, (0,), ()),),
 )
 asinh = Operator("asinh", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.asinh, cast=(0,), kernels={"cpu": numpy.arcsinh}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.asinh, cast=(0,), kernels={"cpu": numpy.arcsinh}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 acosh = Operator("acosh", "",
@@ -286,7 +286,7 @@ acosh = Operator("acosh", "",
 )
 atanh = Operator("atanh", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.atanh, cast=(0,), kernels={"cpu": numpy.arctanh}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.atanh, cast=(0,), kernels={"cpu": numpy.arctanh}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 atan2 = Operator("atan2", "",
@@ -311,32 +311,32 @@ sinc = Operator("sinc", "",
 )
 deg2rad = Operator("deg2rad", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.deg2rad, cast=(0,), kernels={"cpu": numpy.deg2rad}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.deg2rad, cast=(0,), kernels={"cpu": numpy.deg2rad}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(91, (0,), ()),),
 )
 rad2deg = Operator("rad2deg", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.rad2deg, cast=(0,), kernels={"cpu": numpy.rad2deg}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.rad2deg, cast=(0,), kernels={"cpu": numpy.rad2deg}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(92, (0,), ()),),
 )
 floor = Operator("floor", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.floor, cast=(0,), kernels={"cpu": kernels_elements.floor}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.floor, cast=(0,), kernels={"cpu": kernels_elements.floor}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), out=('absolute',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(93, (0,), (), exact=True),),
 )
 ceil = Operator("ceil", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.ceil, cast=(0,), kernels={"cpu": kernels_elements.ceil}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.ceil, cast=(0,), kernels={"cpu": kernels_elements.ceil}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(94, (0,), (), exact=True),),
 )
 trunc = Operator("trunc", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.trunc, cast=(0,), kernels={"cpu": kernels_elements.trunc}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.trunc, cast=(0,), kernels={"cpu": kernels_elements.trunc}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(95, (0,), (), exact=True),),
 )
 round = Operator("round", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.round, cast=(0,), kernels={"cpu": kernels_elements.rint}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.round, cast=(0,), kernels={"cpu": kernels_elements.rint}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(96, (0,), (), exact=True),),
 )
 round_decimals = Operator("round", "decimals",
@@ -346,17 +346,17 @@ round_decimals = Operator("round", "decimals",
 )
 frac = Operator("frac", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.frac, cast=(0,), kernels={"cpu": kernels_made.frac}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.frac, cast=(0,), kernels={"cpu": kernels_made.frac}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(97, (0,), ()),),
 )
 sign = Operator("sign", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sign, cast=(0,), kernels={"cpu": kernels_pointwise.sign}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.sign, cast=(0,), kernels={"cpu": kernels_pointwise.sign}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(98, (0,), ()),),
 )
 sgn = Operator("sgn", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.sgn, cast=(0,), kernels={"cpu": kernels_pointwise.sgn}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.sgn, cast=(0,), kernels={"cpu": kernels_pointwise.sgn}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), out=('exact',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(98, (0,), ()),),
 )
 nan_to_num = Operator("nan_to_num", "",
@@ -426,7 +426,7 @@ where = Operator("where", "",
 )
 erf = Operator("erf", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.erf, cast=(0,), kernels={"cpu": kernels_elements.error_function}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.erf, cast=(0,), kernels={"cpu": kernels_elements.error_function}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(110, (0,), ()),),
 )
 erfc = Operator("erfc", "",
@@ -436,7 +436,7 @@ erfc = Operator("erfc", "",
 )
 erfinv = Operator("erfinv", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.erfinv, cast=(0,), kernels={"cpu": kernels_special.erfinv}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta.erfinv, cast=(0,), kernels={"cpu": kernels_special.erfinv}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise",
 )
 lgamma = Operator("lgamma", "",
@@ -721,17 +721,17 @@ angle = Operator("angle", "",
 )
 _conj_physical = Operator("_conj_physical", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta._conj_physical, cast=(0,), kernels={"cpu": numpy.conjugate}, sparse={"coo": "values", "csr": "values"},
+    meta=_meta._conj_physical, cast=(0,), kernels={"cpu": numpy.conjugate}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('pointwise',), variants=('function',), derivatives="pointwise",
 )
 conj_physical = Operator("conj_physical", "",
     (Param('self', 'Tensor'), ),
-    composite="pointwise.conj", sparse={"coo": "values", "csr": "values"},
+    composite="pointwise.conj", sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('inplace_function',), out=('exact',), variants=('function', 'method', 'inplace', 'out'),
 )
 conj = Operator("conj", "",
     (Param('self', 'Tensor'), ),
-    composite="pointwise.conj", sparse={"coo": "values", "csr": "values"},
+    composite="pointwise.conj", sparse={"coo": "values", "csr": "values", "csc": "values"},
     variants=('function', 'method'),
 )
 resolve_conj = Operator("resolve_conj", "",

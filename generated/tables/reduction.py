@@ -9,7 +9,7 @@ from ..meta import reduction as _meta
 
 sum = Operator("sum", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.sum, cast=(0,), kernels={"cpu": kernels_reduction.sum}, sparse={"coo": "reduction.sum", "csr": "reduction.sum"},
+    meta=_meta.sum, cast=(0,), kernels={"cpu": kernels_reduction.sum}, sparse={"coo": "reduction.sum", "csr": "reduction.sum", "csc": "reduction.sum"},
     variants=('function', 'method'), derivatives="reduction",
 )
 sum_dim_IntList = Operator("sum", "dim_IntList",
@@ -224,12 +224,12 @@ logsumexp = Operator("logsumexp", "",
 )
 linalg_vector_norm = Operator("linalg_vector_norm", "",
     (Param('self', 'Tensor'), Param('ord', 'Scalar', default=2), Param('dim', 'int', optional=True, is_list=True, size=1, default=None), Param('keepdim', 'bool', default=False), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), ),
-    meta=_meta.linalg_vector_norm, cast=(0,), kernels={"cpu": kernels_reduction.vector_norm}, sparse={"coo": "reduction.vector_norm", "csr": "reduction.vector_norm"},
+    meta=_meta.linalg_vector_norm, cast=(0,), kernels={"cpu": kernels_reduction.vector_norm}, sparse={"coo": "reduction.vector_norm", "csr": "reduction.vector_norm", "csc": "reduction.vector_norm"},
     out=('exact',), variants=('function', 'out'), derivatives="reduction", saves_self=True,
 )
 norm_Scalar = Operator("norm", "Scalar",
     (Param('self', 'Tensor'), Param('p', 'Scalar', default=2), ),
-    composite="reduction.norm_scalar", sparse={"coo": "reduction.norm", "csr": "reduction.norm"},
+    composite="reduction.norm_scalar", sparse={"coo": "reduction.norm", "csr": "reduction.norm", "csc": "reduction.norm"},
     out=('exact',), variants=('function', 'method', 'out'),
 )
 norm_ScalarOpt_dim = Operator("norm", "ScalarOpt_dim",

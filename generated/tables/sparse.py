@@ -11,7 +11,7 @@ _sparse_coo_tensor_with_dims_and_tensors = Operator("_sparse_coo_tensor_with_dim
 )
 _sparse_compressed_tensor_unsafe = Operator("_sparse_compressed_tensor_unsafe", "",
     (Param('compressed_indices', 'Tensor'), Param('plain_indices', 'Tensor'), Param('values', 'Tensor'), Param('size', 'SymInt', is_list=True), Param('dtype', 'ScalarType', optional=True, default=None, keyword=True), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('device', 'Device', optional=True, default=None, keyword=True), Param('pin_memory', 'bool', optional=True, default=None, keyword=True), ),
-    sparse={"strided": "construct.from_rows", "csr": "construct.from_rows"},
+    sparse={"strided": "construct.from_lines", "csr": "construct.from_lines", "csc": "construct.from_lines"},
     variants=('function',), derivatives="sparse",
 )
 _sparse_coo_tensor_unsafe = Operator("_sparse_coo_tensor_unsafe", "",
@@ -41,12 +41,12 @@ _coalesce = Operator("_coalesce", "",
 )
 indices = Operator("indices", "",
     (Param('self', 'Tensor'), ),
-    sparse={"strided": "construct.indices", "coo": "construct.indices", "csr": "construct.indices"},
+    sparse={"strided": "construct.indices", "coo": "construct.indices", "csr": "construct.indices", "csc": "construct.indices"},
     variants=('method',),
 )
 values = Operator("values", "",
     (Param('self', 'Tensor'), ),
-    sparse={"strided": "construct.values", "coo": "construct.values", "csr": "construct.values"},
+    sparse={"strided": "construct.values", "coo": "construct.values", "csr": "construct.values", "csc": "construct.values"},
     variants=('method',), derivatives="sparse", saves_self=True,
 )
 _indices = Operator("_indices", "",
@@ -61,22 +61,22 @@ _values = Operator("_values", "",
 )
 crow_indices = Operator("crow_indices", "",
     (Param('self', 'Tensor'), ),
-    sparse={"strided": "construct.crow_indices", "coo": "construct.crow_indices", "csr": "construct.crow_indices"},
+    sparse={"strided": "construct.crow_indices", "coo": "construct.crow_indices", "csr": "construct.crow_indices", "csc": "construct.crow_indices"},
     variants=('method',),
 )
 col_indices = Operator("col_indices", "",
     (Param('self', 'Tensor'), ),
-    sparse={"strided": "construct.col_indices", "coo": "construct.col_indices", "csr": "construct.col_indices"},
+    sparse={"strided": "construct.col_indices", "coo": "construct.col_indices", "csr": "construct.col_indices", "csc": "construct.col_indices"},
     variants=('method',),
 )
 ccol_indices = Operator("ccol_indices", "",
     (Param('self', 'Tensor'), ),
-    sparse={"strided": "construct.ccol_indices", "coo": "construct.ccol_indices", "csr": "construct.ccol_indices"},
+    sparse={"strided": "construct.ccol_indices", "coo": "construct.ccol_indices", "csr": "construct.ccol_indices", "csc": "construct.ccol_indices"},
     variants=('method',),
 )
 row_indices = Operator("row_indices", "",
     (Param('self', 'Tensor'), ),
-    sparse={"strided": "construct.row_indices", "coo": "construct.row_indices", "csr": "construct.row_indices"},
+    sparse={"strided": "construct.row_indices", "coo": "construct.row_indices", "csr": "construct.row_indices", "csc": "construct.row_indices"},
     variants=('method',),
 )
 to_dense = Operator("to_dense", "",
@@ -86,7 +86,7 @@ to_dense = Operator("to_dense", "",
 )
 _to_dense = Operator("_to_dense", "",
     (Param('self', 'Tensor'), Param('dtype', 'ScalarType', optional=True, default=None), Param('masked_grad', 'bool', optional=True, default=None), ),
-    sparse={"coo": "construct.to_dense", "csr": "construct.to_dense"},
+    sparse={"coo": "construct.to_dense", "csr": "construct.to_dense", "csc": "construct.to_dense"},
     variants=('method',), derivatives="sparse", saves_self=True,
 )
 to_sparse_sparse_dim = Operator("to_sparse", "sparse_dim",
@@ -101,12 +101,12 @@ to_sparse = Operator("to_sparse", "",
 )
 _to_sparse_sparse_dim = Operator("_to_sparse", "sparse_dim",
     (Param('self', 'Tensor'), Param('sparse_dim', 'int'), ),
-    sparse={"strided": "construct.to_sparse_dim", "coo": "construct.to_sparse_dim", "csr": "construct.to_sparse_dim"},
+    sparse={"strided": "construct.to_sparse_dim", "coo": "construct.to_sparse_dim", "csr": "construct.to_sparse_dim", "csc": "construct.to_sparse_dim"},
     variants=('method',), derivatives="sparse", saves_self=True,
 )
 _to_sparse = Operator("_to_sparse", "",
     (Param('self', 'Tensor'), Param('layout', 'Layout', optional=True, default=None, keyword=True), Param('blocksize', 'int', optional=True, is_list=True, size=2, default=None, keyword=True), Param('dense_dim', 'int', optional=True, default=None, keyword=True), ),
-    sparse={"strided": "construct.to_sparse", "coo": "construct.to_sparse", "csr": "construct.to_sparse"},
+    sparse={"strided": "construct.to_sparse", "coo": "construct.to_sparse", "csr": "construct.to_sparse", "csc": "construct.to_sparse"},
     variants=('method',), derivatives="sparse", saves_self=True,
 )
 to_sparse_csr = Operator("to_sparse_csr", "",
@@ -116,27 +116,32 @@ to_sparse_csr = Operator("to_sparse_csr", "",
 )
 _to_sparse_csr = Operator("_to_sparse_csr", "",
     (Param('self', 'Tensor'), Param('dense_dim', 'int', optional=True, default=None), ),
-    sparse={"strided": "construct.to_sparse_csr", "coo": "construct.to_sparse_csr", "csr": "construct.to_sparse_csr"},
+    sparse={"strided": "construct.to_sparse_csr", "coo": "construct.to_sparse_csr", "csr": "construct.to_sparse_csr", "csc": "construct.to_sparse_csr"},
     variants=('method',), derivatives="sparse", saves_self=True,
 )
 to_sparse_csc = Operator("to_sparse_csc", "",
     (Param('self', 'Tensor'), Param('dense_dim', 'int', optional=True, default=None), ),
-    missing='there are no tensors of the layout sparse_csc, only of sparse_coo and sparse_csr',
+    composite="sparse.to_sparse_csc",
     variants=('method',),
+)
+_to_sparse_csc = Operator("_to_sparse_csc", "",
+    (Param('self', 'Tensor'), Param('dense_dim', 'int', optional=True, default=None), ),
+    sparse={"strided": "construct.to_sparse_csc", "coo": "construct.to_sparse_csc", "csr": "construct.to_sparse_csc", "csc": "construct.to_sparse_csc"},
+    variants=('method',), derivatives="sparse", saves_self=True,
 )
 to_sparse_bsr = Operator("to_sparse_bsr", "",
     (Param('self', 'Tensor'), Param('blocksize', 'int', is_list=True, size=2), Param('dense_dim', 'int', optional=True, default=None), ),
-    missing='there are no tensors of the layout sparse_bsr, only of sparse_coo and sparse_csr',
+    missing='there are no tensors of the layout sparse_bsr, only of sparse_coo, sparse_csr and sparse_csc',
     variants=('method',),
 )
 to_sparse_bsc = Operator("to_sparse_bsc", "",
     (Param('self', 'Tensor'), Param('blocksize', 'int', is_list=True, size=2), Param('dense_dim', 'int', optional=True, default=None), ),
-    missing='there are no tensors of the layout sparse_bsc, only of sparse_coo and sparse_csr',
+    missing='there are no tensors of the layout sparse_bsc, only of sparse_coo, sparse_csr and sparse_csc',
     variants=('method',),
 )
 sparse_mask = Operator("sparse_mask", "",
     (Param('self', 'Tensor'), Param('mask', 'Tensor'), ),
-    sparse={"strided": "shape.sparse_mask", "coo": "shape.sparse_mask", "csr": "shape.sparse_mask"},
+    sparse={"strided": "shape.sparse_mask", "coo": "shape.sparse_mask", "csr": "shape.sparse_mask", "csc": "shape.sparse_mask"},
     variants=('method',), derivatives="sparse", saves_self=True,
 )
 _sparse_broadcast_to = Operator("_sparse_broadcast_to", "",
@@ -169,14 +174,24 @@ _sparse_mm = Operator("_sparse_mm", "",
     composite="sparse.mm",
     variants=('function',),
 )
+_sparse_mm_reduce = Operator("_sparse_mm", "reduce",
+    (Param('sparse', 'Tensor'), Param('dense', 'Tensor'), Param('reduce', 'str'), ),
+    composite="sparse.mm_reduce",
+    variants=('function',),
+)
+_sparse_mm_reduce_impl = Operator("_sparse_mm_reduce_impl", "",
+    (Param('self', 'Tensor'), Param('other', 'Tensor'), Param('reduce', 'str'), ),
+    sparse={"strided": "products.mm_reduce", "coo": "products.mm_reduce", "csr": "products.mm_reduce", "csc": "products.mm_reduce"},
+    returns=('', ''), variants=('function',), derivatives="sparse", saves_self=True,
+)
 _sparse_addmm = Operator("_sparse_addmm", "",
     (Param('self', 'Tensor'), Param('mat1', 'Tensor'), Param('mat2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    sparse={"coo": "products.addmm", "csr": "products.addmm"},
+    sparse={"coo": "products.addmm", "csr": "products.addmm", "csc": "products.addmm"},
     tags=('autocast_lower',), variants=('function',), derivatives="sparse",
 )
 _sparse_sparse_matmul = Operator("_sparse_sparse_matmul", "",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
-    sparse={"coo": "products.sparse_sparse", "csr": "products.sparse_sparse"},
+    sparse={"coo": "products.sparse_sparse", "csr": "products.sparse_sparse", "csc": "products.sparse_sparse"},
     variants=('function',), derivatives="sparse", saves_self=True,
 )
 smm = Operator("smm", "",
@@ -196,7 +211,7 @@ hspmm = Operator("hspmm", "",
 )
 sparse_sampled_addmm = Operator("sparse_sampled_addmm", "",
     (Param('self', 'Tensor'), Param('mat1', 'Tensor'), Param('mat2', 'Tensor'), Param('beta', 'Scalar', default=1, keyword=True), Param('alpha', 'Scalar', default=1, keyword=True), ),
-    sparse={"strided": "products.sampled_addmm", "coo": "products.sampled_addmm", "csr": "products.sampled_addmm"},
+    sparse={"strided": "products.sampled_addmm", "coo": "products.sampled_addmm", "csr": "products.sampled_addmm", "csc": "products.sampled_addmm"},
     variants=('function',), derivatives="sparse", saves_self=True,
 )
 _sparse_sum = Operator("_sparse_sum", "",

@@ -25,7 +25,7 @@ _unsafe_view = Operator("_unsafe_view", "",
 )
 reshape = Operator("reshape", "",
     (Param('self', 'Tensor'), Param('shape', 'SymInt', is_list=True), ),
-    meta=_meta.reshape, cast=(0,), sparse={"coo": "shape.reshape", "csr": "shape.reshape"},
+    meta=_meta.reshape, cast=(0,), sparse={"coo": "shape.reshape", "csr": "shape.reshape", "csc": "shape.reshape"},
     is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
 flatten_using_ints = Operator("flatten", "using_ints",
@@ -55,32 +55,32 @@ reshape_as = Operator("reshape_as", "",
 )
 transpose_int = Operator("transpose", "int",
     (Param('self', 'Tensor'), Param('dim0', 'int'), Param('dim1', 'int'), ),
-    meta=_meta.transpose_int, cast=(0,), sparse={"coo": "shape.transpose", "csr": "shape.transpose"},
+    meta=_meta.transpose_int, cast=(0,), sparse={"coo": "shape.transpose", "csr": "shape.transpose", "csc": "shape.transpose"},
     is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
 swapaxes = Operator("swapaxes", "",
     (Param('self', 'Tensor'), Param('axis0', 'int'), Param('axis1', 'int'), ),
-    meta=_meta.swapaxes, cast=(0,), sparse={"coo": "shape.transpose", "csr": "shape.transpose"},
+    meta=_meta.swapaxes, cast=(0,), sparse={"coo": "shape.transpose", "csr": "shape.transpose", "csc": "shape.transpose"},
     is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
 swapdims = Operator("swapdims", "",
     (Param('self', 'Tensor'), Param('dim0', 'int'), Param('dim1', 'int'), ),
-    meta=_meta.swapdims, cast=(0,), sparse={"coo": "shape.transpose", "csr": "shape.transpose"},
+    meta=_meta.swapdims, cast=(0,), sparse={"coo": "shape.transpose", "csr": "shape.transpose", "csc": "shape.transpose"},
     is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
 t = Operator("t", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.t, cast=(0,), sparse={"coo": "shape.t", "csr": "shape.t"},
+    meta=_meta.t, cast=(0,), sparse={"coo": "shape.t", "csr": "shape.t", "csc": "shape.t"},
     is_view=True, tags=('view',), variants=('function', 'method', 'inplace'), derivatives="view",
 )
 numpy_T = Operator("numpy_T", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.numpy_T, cast=(0,), sparse={"coo": "shape.reverse_dims", "csr": "shape.reverse_dims"},
+    meta=_meta.numpy_T, cast=(0,), sparse={"coo": "shape.reverse_dims", "csr": "shape.reverse_dims", "csc": "shape.reverse_dims"},
     is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
 mT = Operator("mT", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.mT, cast=(0,), sparse={"coo": "shape.matrix_transpose", "csr": "shape.matrix_transpose"},
+    meta=_meta.mT, cast=(0,), sparse={"coo": "shape.matrix_transpose", "csr": "shape.matrix_transpose", "csc": "shape.matrix_transpose"},
     is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
 mH = Operator("mH", "",
@@ -100,7 +100,7 @@ adjoint = Operator("adjoint", "",
 )
 permute = Operator("permute", "",
     (Param('self', 'Tensor'), Param('dims', 'int', is_list=True), ),
-    meta=_meta.permute, cast=(0,), sparse={"coo": "shape.permute", "csr": "shape.permute"},
+    meta=_meta.permute, cast=(0,), sparse={"coo": "shape.permute", "csr": "shape.permute", "csc": "shape.permute"},
     is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
 movedim_intlist = Operator("movedim", "intlist",
@@ -125,7 +125,7 @@ moveaxis_int = Operator("moveaxis", "int",
 )
 expand = Operator("expand", "",
     (Param('self', 'Tensor'), Param('size', 'SymInt', is_list=True), Param('implicit', 'bool', default=False, keyword=True), ),
-    meta=_meta.expand, cast=(0,), sparse={"coo": "shape.expand", "csr": "shape.expand"},
+    meta=_meta.expand, cast=(0,), sparse={"coo": "shape.expand", "csr": "shape.expand", "csc": "shape.expand"},
     is_view=True, tags=('view',), variants=('method',), derivatives="view",
 )
 broadcast_to = Operator("broadcast_to", "",
@@ -160,7 +160,7 @@ unsqueeze = Operator("unsqueeze", "",
 )
 select_int = Operator("select", "int",
     (Param('self', 'Tensor'), Param('dim', 'int'), Param('index', 'SymInt'), ),
-    meta=_meta.select_int, cast=(0,), sparse={"coo": "shape.select", "csr": "shape.select"},
+    meta=_meta.select_int, cast=(0,), sparse={"coo": "shape.select", "csr": "shape.select", "csc": "shape.select"},
     is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
 slice_Tensor = Operator("slice", "Tensor",
@@ -285,17 +285,17 @@ dsplit_array = Operator("dsplit", "array",
 )
 unbind_int = Operator("unbind", "int",
     (Param('self', 'Tensor'), Param('dim', 'int', default=0), ),
-    meta=_meta.unbind_int, cast=(0,), sparse={"coo": "shape.unbind", "csr": "shape.unbind"},
+    meta=_meta.unbind_int, cast=(0,), sparse={"coo": "shape.unbind", "csr": "shape.unbind", "csc": "shape.unbind"},
     is_view=True, tags=('view',), variants=('function', 'method'), derivatives="view",
 )
 alias = Operator("alias", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.alias, cast=(0,), sparse={"coo": "construct.detach", "csr": "construct.detach"},
+    meta=_meta.alias, cast=(0,), sparse={"coo": "construct.detach", "csr": "construct.detach", "csc": "construct.detach"},
     is_view=True, tags=('view',), variants=('function',), derivatives="view",
 )
 detach = Operator("detach", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.detach, cast=(0,), sparse={"coo": "construct.detach", "csr": "construct.detach"},
+    meta=_meta.detach, cast=(0,), sparse={"coo": "construct.detach", "csr": "construct.detach", "csc": "construct.detach"},
     is_view=True, tags=('view', 'detach'), variants=('function', 'method'),
 )
 lift_fresh = Operator("lift_fresh", "",
@@ -310,7 +310,7 @@ lift = Operator("lift", "",
 )
 clone = Operator("clone", "",
     (Param('self', 'Tensor'), Param('memory_format', 'MemoryFormat', optional=True, default=None, keyword=True), ),
-    meta=_meta.clone, kernels={"cpu": kernels_view.clone}, sparse={"coo": "construct.clone", "csr": "construct.clone"},
+    meta=_meta.clone, kernels={"cpu": kernels_view.clone}, sparse={"coo": "construct.clone", "csr": "construct.clone", "csc": "construct.clone"},
     variants=('function', 'method'), derivatives="view",
 )
 contiguous = Operator("contiguous", "",

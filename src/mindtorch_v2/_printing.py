@@ -256,7 +256,7 @@ def _member_text(name: str, member: Any, indent: int) -> str:
 def _sparse_repr(t: Any, data: SparsePayload, prefix: str, contents: str | None) -> str:
     """`repr` of a sparse tensor: what it is made of, and what is said after it."""
     indent = len(prefix)
-    names = ("indices", "values") if isinstance(data, CooPayload) else ("crow_indices", "col_indices", "values")
+    names = ("indices", "values") if isinstance(data, CooPayload) else data.names
     if contents is None:
         texts = [_member_text(name, member, indent) for name, member in zip(names, data.members())]
         contents = (",\n" + " " * indent).join(texts)

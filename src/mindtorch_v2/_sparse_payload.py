@@ -1,7 +1,8 @@
 """What a sparse tensor holds: tensors of indices and of values, in place of memory for every element.
 
 `coo` tensors have `indices` of shape (sparse dimensions, specified elements) and `values` whose first dimension counts these elements and whose
-others are the dense dimensions. `csr` tensors have, of matrices or batches of them, `crow` (where each row begins) and `col`.
+others are the dense dimensions. `csr` tensors have, of matrices or batches of them, `crow` (where each row begins) and `col`; `csc` tensors have the same of
+columns, `ccol` and `row`.
 
 The members are tensors without history. They are shared by what shares memory: views of values, detached tensors, aliases. A kernel that changes values
 alone writes into them; one that changes which elements are specified gives the tensor another payload.
@@ -85,47 +86,82 @@ class CooPayload(SparsePayload):
         return self.indices, self.values
 
 
-class CsrPayload(SparsePayload):
-    """Rows of matrices one after the other, each with its columns in order."""
+class CompressedPayload(SparsePayload):
+    """Matrices, or batches of them, by lines: where each begins, and where the elements stand in it. A line is a row or a column."""
 
-    __slots__ = ("crow", "col")
+    __slots__ = ("begins", "within")
 
-    layout = _layout.LAYOUTS["sparse_csr"]
-    name = "SparseCsr"
     kind = "SparseCsrTensorImpl"
+    key: str
+    of_rows: bool
+    names: tuple[str, str, str]  # of the members
 
-    def __init__(self, shape: tuple, crow: Tensor, col: Tensor, values: Tensor):
-        SPARSE.add("csr")
+    def __init__(self, shape: tuple, begins: Tensor, within: Tensor, values: Tensor):
+        SPARSE.add(self.key)
         self.shape = shape
         self.dtype = values._dtype
-        self.crow = crow
-        self.col = col
+        self.begins = begins
+        self.within = within
         self.values = values
 
     @property
     def stride(self) -> Any:
-        raise RuntimeError("Sparse CSR tensors do not have strides")
+        raise RuntimeError(f"Sparse {self.key.upper()} tensors do not have strides")
 
     @property
     def offset(self) -> Any:
-        raise RuntimeError("Sparse CSR tensors do not have storage offset")
+        raise RuntimeError(f"Sparse {self.key.upper()} tensors do not have storage offset")
 
     @property
     def batch(self) -> int:
         """How many dimensions are batches of matrices."""
-        return self.crow._data.ndim - 1
+        return self.begins._data.ndim - 1
 
     @property
     def nnz(self) -> int:
-        return self.col._data.shape[-1]
+        return self.within._data.shape[-1]
 
-    def like(self, values: Tensor, shape: tuple | None = None) -> CsrPayload:
+    def like(self, values: Tensor, shape: tuple | None = None) -> CompressedPayload:
         """Other values at the same places."""
-        return CsrPayload(self.shape if shape is None else shape, self.crow, self.col, values)
+        return self.__class__(self.shape if shape is None else shape, self.begins, self.within, values)
 
     def members(self) -> tuple[Tensor, Tensor, Tensor]:
         """The tensors that it is made of."""
-        return self.crow, self.col, self.values
+        return self.begins, self.within, self.values
+
+
+class CsrPayload(CompressedPayload):
+    """Rows of matrices one after the other, each with its columns in order."""
+
+    __slots__ = ()
+
+    layout = _layout.LAYOUTS["sparse_csr"]
+    name = "SparseCsr"
+    key = "csr"
+    of_rows = True
+    names = ("crow_indices", "col_indices", "values")
+
+    @property
+    def crow(self) -> Tensor:
+        """Where each row begins."""
+        return self.begins
+
+    @property
+    def col(self) -> Tensor:
+        """The column of each specified element."""
+        return self.within
+
+
+class CscPayload(CompressedPayload):
+    """Columns of matrices one after the other, each with its rows in order."""
+
+    __slots__ = ()
+
+    layout = _layout.LAYOUTS["sparse_csc"]
+    name = "SparseCsc"
+    key = "csc"
+    of_rows = False
+    names = ("ccol_indices", "row_indices", "values")
 
 
 def is_sparse(tensor: Any) -> bool:

@@ -17,7 +17,7 @@ from .. import _payload
 from .._dispatch import native, ops
 from .._pending import settled
 from .._rules import geometry
-from .._sparse_payload import CooPayload, CsrPayload, SparsePayload, is_sparse
+from .._sparse_payload import CompressedPayload, CooPayload, SparsePayload, is_sparse
 from .._state import DISPATCHING, PLAIN, SPARSE, TLS
 from .._tensor import Tensor, wrap
 from . import wiring
@@ -444,9 +444,9 @@ def _fit(grad: Any, target: Node, number: int, source: Node, position: int) -> T
         if variable is None:
             return grad
         data = variable._data
-        if grad._data.__class__ is CsrPayload and not isinstance(data, SparsePayload):
+        if isinstance(grad._data, CompressedPayload) and not isinstance(data, SparsePayload):
             raise RuntimeError(
-                f"Function {source.name()} returned an invalid gradient at index {position} - expected layout Strided but got SparseCsr"
+                f"Function {source.name()} returned an invalid gradient at index {position} - expected layout Strided but got {grad._data.name}"
             )
         shape, kind = data.shape, variable._dtype
         where = variable.device

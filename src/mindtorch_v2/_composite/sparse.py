@@ -12,6 +12,7 @@ from mindtorch_v2._tensor import Tensor
 
 COO = LAYOUTS["sparse_coo"]
 CSR = LAYOUTS["sparse_csr"]
+CSC = LAYOUTS["sparse_csc"]
 
 
 def coo_tensor_unsafe(
@@ -79,9 +80,9 @@ def to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -
 
 
 def _checked_layout(self: Tensor, name: str, layout: Any, blocksize: Any, dense_dim: int | None) -> None:
-    if layout is not None and layout not in (COO, CSR):
+    if layout is not None and layout not in (COO, CSR, CSC):
         raise NotImplementedError(
-            f"{name}(): tensors of the layout {layout} are not there; sparse_coo and sparse_csr are"
+            f"{name}(): tensors of the layout {layout} are not there; sparse_coo, sparse_csr and sparse_csc are"
         )
     if blocksize is not None:
         raise RuntimeError(
@@ -113,6 +114,11 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     return self if self.layout is CSR else self._to_sparse_csr(dense_dim)
 
 
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """The elements of self that are not zero by columns; a csc tensor itself."""
+    return self if self.layout is CSC else self._to_sparse_csc(dense_dim)
+
+
 def mm(sparse: Tensor, dense: Tensor) -> Tensor:
     """`torch.sparse.mm`, whose gradient of a sparse matrix is sparse."""
     if sparse.layout is not strided and dense.layout is not strided:
@@ -123,6 +129,11 @@ def mm(sparse: Tensor, dense: Tensor) -> Tensor:
         raise RuntimeError(f"sparse.mm: matrices expected, got {sparse.dim()}D and {dense.dim()}D tensors")
     start = F.zeros([sparse.shape[0], dense.shape[-1]], dtype=dense.dtype, device=dense.device)
     return F._sparse_addmm(start, sparse, dense, beta=0, alpha=1)
+
+
+def mm_reduce(sparse: Tensor, dense: Tensor, reduce: str) -> Tensor:
+    """`torch.sparse.mm` with another reduction than a sum, of compressed rows."""
+    return F._sparse_mm_reduce_impl(sparse, dense, reduce)[0]
 
 
 def smm(self: Tensor, mat2: Tensor) -> Tensor:
@@ -172,7 +183,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
         )
     if wanted.dtype.name != "int64":
         raise RuntimeError(f"Offset Tensor must have dtype Long but got {wanted.dtype.cpp}")
-    if layout not in (None, COO, CSR):
+    if layout not in (None, COO, CSR, CSC):
         raise RuntimeError(f"Only output layouts (Sparse, SparseCsr, SparseCsc) are supported, got {layout}")
     numbers = wanted.tolist()
     if len(set(numbers)) != len(numbers):

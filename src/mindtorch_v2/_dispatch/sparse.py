@@ -16,7 +16,7 @@ from .._above import module_above
 from .._layout import strided
 from .._pending import settled
 from .._rules.promotion import can_cast
-from .._sparse_payload import CooPayload, CsrPayload, SparsePayload
+from .._sparse_payload import CooPayload, CscPayload, CsrPayload, SparsePayload
 from .._state import SPARSE, TLS
 from .._tensor import Tensor, bump_version, wrap
 from . import operator
@@ -27,9 +27,9 @@ from .return_types import return_type
 # Set by the autograd floor, which stands above this one.
 autograd: Any = None
 
-_KEYS = {CooPayload: "coo", CsrPayload: "csr"}
-_BACKENDS = {"coo": "SparseCPU", "csr": "SparseCsrCPU", "strided": "CPU"}
-_REQUESTED = {CooPayload.layout: "coo", CsrPayload.layout: "csr"}
+_KEYS = {CooPayload: "coo", CsrPayload: "csr", CscPayload: "csc"}
+_BACKENDS = {"coo": "SparseCPU", "csr": "SparseCsrCPU", "csc": "SparseCsrCPU", "strided": "CPU"}
+_REQUESTED = {kind.layout: key for kind, key in _KEYS.items()}
 
 
 def tensors_of(op: Operator, args: tuple) -> list[Tensor]:
@@ -52,7 +52,7 @@ def layout_of(op: Operator, args: tuple, out: Any = None) -> str | None:
             return _requested(op, asked)
     for tensor in tensors_of(op, args):
         key = _KEYS.get(tensor._data.__class__)
-        if key == "csr":
+        if key == "csr" or key == "csc":
             return key
         found = found or key
     if found is None and isinstance(out, Tensor):
@@ -84,7 +84,7 @@ def _requested(op: Operator, asked: Any) -> str:
     key = _REQUESTED.get(asked)
     if key is None:
         raise NotImplementedError(
-            f"{op.name}(): tensors of the layout {asked} are not there; sparse_coo and sparse_csr are"
+            f"{op.name}(): tensors of the layout {asked} are not there; sparse_coo, sparse_csr and sparse_csc are"
         )
     return key
 
@@ -132,7 +132,7 @@ def refuse(op: Operator, layout: str, inplace: bool = False) -> NoReturn:
 
 
 def unavailable(name: str, layout: str) -> NotImplementedError:
-    """The error of what is not there for a layout: `coo`, `csr` or `strided`."""
+    """The error of what is not there for a layout: `coo`, `csr`, `csc` or `strided`."""
     return NotImplementedError(
         f"Could not run 'aten::{name}' with arguments from the '{_BACKENDS[layout]}' backend. This could be because the operator "
         "doesn't exist for this backend, or was omitted: the schema has no kernel for it"

@@ -23,7 +23,7 @@ from .._above import above
 from .._api.functions import sparse
 from .._backends.meta.creation import empty as _meta_empty
 from .._pending import settled
-from .._sparse_payload import CooPayload, CsrPayload, SparsePayload
+from .._sparse_payload import CooPayload, CscPayload, CsrPayload, SparsePayload
 from .._storage import UntypedStorage, check_bounds, storage_of, view_of_root
 from .._tensor import Tensor
 from .._typed_storage import TypedStorage, legacy_name
@@ -249,7 +249,7 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
     if not isinstance(data, (tuple, list)) or len(data) not in (3, 4):
         raise RuntimeError(f"a sparse tensor is rebuilt from its members and size, but got {type(data).__name__}")
     is_coo = layout is CooPayload.layout
-    if not is_coo and layout is not CsrPayload.layout:
+    if not is_coo and layout not in (CsrPayload.layout, CscPayload.layout):
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
     *members, size = data[:3] if is_coo else data
     if len(members) != (2 if is_coo else 3):
@@ -321,7 +321,7 @@ def _check_sparse(made: list[Tensor]) -> None:
         if isinstance(data, CooPayload):
             sparse.check_coo(data.indices, data.values, data.shape, data.coalesced, True)
         else:
-            sparse.check_csr(data.crow, data.col, data.values, data.shape, True)
+            sparse.check_lines(*data.members(), data.shape, data.of_rows, True)
 
 
 def _get_layout(name: str) -> _layout.layout:

@@ -17,6 +17,7 @@ from .._dispatch.native import builtin
 from .._dispatch.overrides import find_for as _find_for, run_function as _run_function
 from .._dtype import dtype as _dtype
 from .._layout import layout as _layout
+from .._sparse_payload import is_sparse as _is_sparse
 from .._tensor import Tensor
 
 __all__ = [
@@ -36,10 +37,11 @@ _Dims = int | Sequence[int] | None
 
 @builtin
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
-    """The product of two matrices of which at least one is sparse; the gradient of a sparse one is sparse."""
-    if reduce is not None and reduce != "sum":
-        raise NotImplementedError(f"torch.sparse.mm: the reduction {reduce!r} is not there")
-    return _ops._sparse_mm(mat1, mat2)
+    """The product of two matrices of which at least one is sparse; the gradient of a sparse one is sparse.
+
+    With `reduce` (sum, mean, amax, amin) mat1 is of compressed rows, and what a row meets is reduced so.
+    """
+    return _ops._sparse_mm(mat1, mat2) if reduce is None else _ops._sparse_mm(mat1, mat2, reduce)
 
 
 @builtin
@@ -148,7 +150,7 @@ def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _is_sparse_variable(value: Any) -> bool:
-    return isinstance(value, Tensor) and (value.is_sparse or value.is_sparse_csr) and value.requires_grad
+    return isinstance(value, Tensor) and _is_sparse(value) and value.requires_grad
 
 
 def _of_dense_variables(func: Callable[..., Any], given: Sequence[Any], masked: bool, whole: bool) -> tuple:
@@ -180,7 +182,7 @@ def _of_values(like: Tensor, values: Tensor) -> Tensor:
     data: Any = like._data
     if like.is_sparse:
         return _ops._sparse_coo_tensor_unsafe(data.indices, values, data.shape, is_coalesced=data.coalesced)
-    return _ops._sparse_compressed_tensor_unsafe(data.crow, data.col, values, data.shape)
+    return _ops._sparse_compressed_tensor_unsafe(data.begins, data.within, values, data.shape, layout=data.layout)
 
 
 def _of_dense(layout: _layout, sparse_dim: int, dense: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from ..._dispatch.sparse import unavailable
 from ..._dtype import int64
 from ..._layout import LAYOUTS, layout as _layout
 from ..._pending import settled
-from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
+from ..._sparse_payload import CompressedPayload, CooPayload, CscPayload, CsrPayload, SparsePayload
 from ..._tensor import Size, Tensor
 from .construct import as_tensor, dtype_argument
 
@@ -27,6 +27,7 @@ _COMPRESSED = {
     "sparse_bsc": ("ccol_indices", "row_indices", "SparseBsc"),
 }
 _CSR = CsrPayload.layout
+_CSC = CscPayload.layout
 _MOST_ELEMENTS = (1 << 63) - 1
 
 
@@ -161,7 +162,9 @@ def check_coo(indices: Tensor, values: Tensor, size: Sequence[int], is_coalesced
 
 
 def _absent(name: str, layout: _layout) -> NotImplementedError:
-    return NotImplementedError(f"{name}(): tensors of the layout {layout} are not there; sparse_coo and sparse_csr are")
+    return NotImplementedError(
+        f"{name}(): tensors of the layout {layout} are not there; sparse_coo, sparse_csr and sparse_csc are"
+    )
 
 
 @unbound
@@ -178,7 +181,7 @@ def sparse_compressed_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Tensor:
-    """A sparse matrix, or a batch of them, of compressed rows. `layout` is sparse_csr.
+    """A sparse matrix, or a batch of them, of compressed rows or columns. `layout` is sparse_csr or sparse_csc.
 
     RuntimeError for members that do not go together, and, as for `sparse_coo_tensor`, for what they hold. NotImplementedError for another compressed layout.
     """
@@ -186,36 +189,42 @@ def sparse_compressed_tensor(
         names = {"strided": "Strided", "sparse_coo": "Sparse"}
         got = "none" if layout is None else names.get(layout.name, layout.name)
         raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {got}")
-    if layout is not _CSR:
+    if layout is not _CSR and layout is not _CSC:
         raise _absent("sparse_compressed_tensor", layout)
-    crow, col, given = _members(
+    begins, within, given = _members(
         "sparse_compressed_tensor", (compressed_indices, plain_indices), values, dtype, device, False
     )
     if size is None:
-        size = _inferred_rows(crow, col, given)
+        size = _inferred_size(begins, within, given, layout is _CSR)
     shape = tuple(int(n) for n in size)
-    check_csr(crow, col, given, shape, _Checks.enabled if check_invariants is None else check_invariants)
-    return _with_gradient(ops._sparse_compressed_tensor_unsafe(crow, col, given, shape), requires_grad)
+    check_lines(
+        begins, within, given, shape, layout is _CSR, _Checks.enabled if check_invariants is None else check_invariants
+    )
+    made = ops._sparse_compressed_tensor_unsafe(begins, within, given, shape, layout=layout)
+    return _with_gradient(made, requires_grad)
 
 
-def _inferred_rows(crow: Tensor, col: Tensor, values: Tensor) -> tuple:
-    if crow.dim() < 1:
-        raise RuntimeError(f"crow_indices must have dimensionality >= 1 but got {crow.dim()}")
-    columns = settled(col)
-    count = int(columns.max()) + 1 if columns.size else 0
-    batch = crow.dim() - 1
-    return (*crow.shape[:-1], crow.shape[-1] - 1, count, *values.shape[batch + 1 :])
+def _inferred_size(begins: Tensor, within: Tensor, values: Tensor, of_rows: bool) -> tuple:
+    if begins.dim() < 1:
+        name = "crow_indices" if of_rows else "ccol_indices"
+        raise RuntimeError(f"{name} must have dimensionality >= 1 but got {begins.dim()}")
+    places = settled(within)
+    pair = begins.shape[-1] - 1, int(places.max()) + 1 if places.size else 0
+    batch = begins.dim() - 1
+    return (*begins.shape[:-1], *(pair if of_rows else pair[::-1]), *values.shape[batch + 1 :])
 
 
-def check_csr(crow: Tensor, col: Tensor, values: Tensor, size: Sequence[int], deep: bool) -> None:
-    """RuntimeError where members of a csr tensor do not go together; `deep`: where rows do not begin where they should, or columns are not sorted."""
-    batch = crow.dim() - 1
-    for name, tensor in (("crow_indices", crow), ("col_indices", col), ("values", values)):
+def check_lines(begins: Tensor, within: Tensor, values: Tensor, size: Sequence[int], of_rows: bool, deep: bool) -> None:
+    """RuntimeError where members of a compressed tensor do not go together; `deep`: where lines do not begin where they should, or are not sorted."""
+    first, second, _ = (CsrPayload if of_rows else CscPayload).names
+    line, place = ("row", "col") if of_rows else ("col", "row")
+    batch = begins.dim() - 1
+    for name, tensor in ((first, begins), (second, within), ("values", values)):
         if tensor.dim() < 1:
             raise RuntimeError(f"{name} must have dimensionality >= 1 but got {tensor.dim()}")
-    if col.dim() != crow.dim():
+    if within.dim() != begins.dim():
         raise RuntimeError(
-            f"crow_indices and col_indices dimensionalities must be equal but got {crow.dim()} and {col.dim()}, respectively"
+            f"{first} and {second} dimensionalities must be equal but got {begins.dim()} and {within.dim()}, respectively"
         )
     dense = values.dim() - batch - 1
     if dense < 0:
@@ -227,26 +236,27 @@ def check_csr(crow: Tensor, col: Tensor, values: Tensor, size: Sequence[int], de
             "tensor dimensionality must be sum of batch, base, and dense dimensionalities "
             f"(={batch} + 2 + {dense}) but got {len(size)}"
         )
-    if crow._dtype is not col._dtype:
+    if begins._dtype is not within._dtype:
         raise RuntimeError(
-            f"crow_indices and col_indices must have the same dtype, bot got {crow._dtype.cpp} and {col._dtype.cpp}, respectively"
+            f"{first} and {second} must have the same dtype, bot got {begins._dtype.cpp} and {within._dtype.cpp}, respectively"
         )
-    if crow._dtype.name not in ("int32", "int64"):
-        raise RuntimeError(f"crow_indices and col_indices must be an int32 or int64 type, but got: {crow._dtype.cpp}")
-    rows, columns = size[batch], size[batch + 1]
-    if any(list(t.shape[:batch]) != list(size[:batch]) for t in (crow, col, values)):
+    if begins._dtype.name not in ("int32", "int64"):
+        raise RuntimeError(f"{first} and {second} must be an int32 or int64 type, but got: {begins._dtype.cpp}")
+    lines, places = size[batch : batch + 2] if of_rows else (size[batch + 1], size[batch])
+    if any(list(t.shape[:batch]) != list(size[:batch]) for t in (begins, within, values)):
         raise RuntimeError(
-            f"all batch dimensions of crow_indices (={list(crow.shape[:batch])}), col_indices (={list(col.shape[:batch])}), values "
+            f"all batch dimensions of {first} (={list(begins.shape[:batch])}), {second} (={list(within.shape[:batch])}), values "
             f"(={list(values.shape[:batch])}), and input (={list(size[:batch])}) must be equal."
         )
-    if crow.shape[-1] != rows + 1:
+    if begins.shape[-1] != lines + 1:
+        which = "rows" if of_rows else "columns"
         raise RuntimeError(
-            f"crow_indices.shape[-1] must be equal to the number of rows + 1 (={rows + 1}), but got {crow.shape[-1]}"
+            f"{first}.shape[-1] must be equal to the number of {which} + 1 (={lines + 1}), but got {begins.shape[-1]}"
         )
     nnz = values.shape[batch]
-    if col.shape[-1] != nnz:
+    if within.shape[-1] != nnz:
         raise RuntimeError(
-            f"col_indices.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{batch}], but got {col.shape[-1]}"
+            f"{second}.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{batch}], but got {within.shape[-1]}"
         )
     if list(values.shape[batch + 1 :]) != list(size[batch + 2 :]):
         raise RuntimeError(
@@ -254,29 +264,31 @@ def check_csr(crow: Tensor, col: Tensor, values: Tensor, size: Sequence[int], de
         )
     if deep:
         count = math.prod(size[:batch])
-        _check_rows(settled(crow).reshape(count, rows + 1), settled(col).reshape(count, nnz), columns)
+        arrays = settled(begins).reshape(count, lines + 1), settled(within).reshape(count, nnz)
+        _check_places(*arrays, places, (first, second, line, place))
 
 
-def _check_rows(crow: np.ndarray, col: np.ndarray, columns: int) -> None:
-    nnz = col.shape[1]
-    counts = np.diff(crow, axis=1)
+def _check_places(begins: np.ndarray, within: np.ndarray, places: int, names: tuple[str, str, str, str]) -> None:
+    first, second, line, place = names
+    nnz = within.shape[1]
+    counts = np.diff(begins, axis=1)
     for holds, what in (
-        ((crow[:, 0] == 0).all(), "crow_indices[..., 0] == 0"),
-        ((crow[:, -1] == nnz).all(), "crow_indices[..., -1] == nnz"),
+        ((begins[:, 0] == 0).all(), f"{first}[..., 0] == 0"),
+        ((begins[:, -1] == nnz).all(), f"{first}[..., -1] == nnz"),
         (
-            (counts >= 0).all() and (counts <= columns).all(),
-            "0 <= crow_indices[..., 1:] - crow_indices[..., :-1] <= ncols",
+            (counts >= 0).all() and (counts <= places).all(),
+            f"0 <= {first}[..., 1:] - {first}[..., :-1] <= n{place}s",
         ),
-        ((col >= 0).all() and (col < columns).all(), "0 <= col_indices < ncols"),
+        ((within >= 0).all() and (within < places).all(), f"0 <= {second} < n{place}s"),
     ):
         if not holds:
             raise RuntimeError(f"`{what}` is not satisfied.")
-    for starts, found in zip(crow, col):
-        begins = np.zeros(nnz + 1, bool)
-        begins[starts] = True
-        if not ((found[1:] > found[:-1]) | begins[1:nnz]).all():
+    for starts, found in zip(begins, within):
+        fresh = np.zeros(nnz + 1, bool)
+        fresh[starts] = True
+        if not ((found[1:] > found[:-1]) | fresh[1:nnz]).all():
             raise RuntimeError(
-                "`col_indices[..., crow_indices[..., i - 1]:crow_indices[..., i]] for all i = 1, ..., nrows are sorted and distinct along the "
+                f"`{second}[..., {first}[..., i - 1]:{first}[..., i]] for all i = 1, ..., n{line}s are sorted and distinct along the "
                 "last dimension values` is not satisfied."
             )
 
@@ -309,9 +321,30 @@ def sparse_csr_tensor(
 
 
 @unbound
-def sparse_csc_tensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Not there."""
-    raise _absent("sparse_csc_tensor", LAYOUTS["sparse_csc"])
+def sparse_csc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """`sparse_compressed_tensor` of the layout sparse_csc."""
+    return sparse_compressed_tensor(
+        ccol_indices,
+        row_indices,
+        values,
+        size,
+        dtype=dtype,
+        layout=_CSC,
+        device=device,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
+    )
 
 
 @unbound
@@ -404,9 +437,9 @@ def _validate_sparse_compressed_tensor_args(
     check_pinning: bool | None = None,
 ) -> None:
     """RuntimeError for what no csr tensor can be made of."""
-    if layout is not _CSR:
+    if layout is not _CSR and layout is not _CSC:
         raise _absent("_validate_sparse_compressed_tensor_args", layout)
-    check_csr(compressed_indices, plain_indices, values, tuple(size), True)
+    check_lines(compressed_indices, plain_indices, values, tuple(size), layout is _CSR, True)
 
 
 @unbound
@@ -414,7 +447,7 @@ def _validate_sparse_csr_tensor_args(
     crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
 ) -> None:
     """RuntimeError for what no csr tensor can be made of."""
-    check_csr(crow_indices, col_indices, values, tuple(size), True)
+    check_lines(crow_indices, col_indices, values, tuple(size), True, True)
 
 
 # Members of Tensor that are no operators
@@ -425,7 +458,7 @@ def _name(self: Tensor) -> str:
 
 
 def _unavailable(self: Tensor, name: str) -> NotImplementedError:
-    return unavailable(name, {"Sparse": "coo", "SparseCsr": "csr"}.get(_name(self), "strided"))
+    return unavailable(name, {"Sparse": "coo", "SparseCsr": "csr", "SparseCsc": "csc"}.get(_name(self), "strided"))
 
 
 def is_coalesced(self: Tensor) -> bool:
@@ -446,7 +479,7 @@ def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
 
 def _nnz(self: Tensor) -> int:
     """The number of specified elements. NotImplementedError for dense tensors."""
-    if not isinstance(self._data, (CooPayload, CsrPayload)):
+    if not isinstance(self._data, (CooPayload, CompressedPayload)):
         raise _unavailable(self, "_nnz")
     return self._data.nnz
 
@@ -454,13 +487,13 @@ def _nnz(self: Tensor) -> int:
 def sparse_dim(self: Tensor) -> int:
     """The number of sparse dimensions."""
     data = self._data
-    return data.sparse_dim if isinstance(data, CooPayload) else 2 if isinstance(data, CsrPayload) else 0
+    return data.sparse_dim if isinstance(data, CooPayload) else 2 if isinstance(data, CompressedPayload) else 0
 
 
 def dense_dim(self: Tensor) -> int:
     """The number of dense dimensions."""
     data = self._data
-    if isinstance(data, CsrPayload):
+    if isinstance(data, CompressedPayload):
         return data.values.dim() - data.batch - 1
     return data.ndim - sparse_dim(self)
 

@@ -25,7 +25,7 @@ from ..._memory import refusal
 from ..._pending import exposed, settled
 from ..._pinned import is_pinned as _is_pinned
 from ..._rules.geometry import channels_last_strides, prefers_channels_last
-from ..._sparse_payload import CooPayload, CsrPayload, SparsePayload
+from ..._sparse_payload import CompressedPayload, CooPayload, CsrPayload, SparsePayload
 from ..._state import TLS
 from ..._storage import UntypedStorage, address, storage_of, strided_view, view_of_root
 from ..._tensor import Tensor, bump_version, wrap
@@ -49,8 +49,8 @@ def is_contiguous(self: Tensor, memory_format: _memory_format = contiguous_forma
     if memory_format is contiguous_format and data.__class__ is ndarray:
         return data.flags.c_contiguous
     if isinstance(data, SparsePayload):
-        if data.__class__ is CsrPayload:
-            raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
+        if isinstance(data, CompressedPayload):
+            raise RuntimeError(f"Sparse {data.key.upper()} tensors do not have is_contiguous")
         return False
     shape = data.shape
     stride = _payload.stride_of(data)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._dispatch import ops
+from ..._sparse_payload import is_sparse
 from ..._state import SPARSE
 from ..._tensor import Tensor
 from .pointwise import conj_of
@@ -13,8 +14,6 @@ from .pointwise import conj_of
 
 def adjoint_of(x: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
-    if SPARSE and x.is_sparse_csr:  # whose transpose has another layout, which is not there
-        x = x.to_sparse()
     return conj_of(ops.transpose(x, -2, -1))
 
 
@@ -30,7 +29,7 @@ def _flat(x: Tensor) -> Tensor:
 
 def _by_columns(matrix: Tensor) -> bool:
     """Whether a matrix lies column after column: its gradient is laid out like it."""
-    return matrix.stride() == (1, matrix.shape[0])
+    return not (SPARSE and is_sparse(matrix)) and matrix.stride() == (1, matrix.shape[0])
 
 
 def matmul_gradient(

@@ -9,12 +9,14 @@ from ..._dispatch import ops
 from ..._sparse_payload import CooPayload, SparsePayload
 from ..._tensor import Tensor
 from .matmul import adjoint_of
+from .pointwise import conj_of
 
 __all__ = [
     "sparse_broadcast_gradient",
     "sampled_addmm_gradient",
     "sparse_mask_gradient",
     "sparse_mm_first",
+    "sparse_mm_reduce_gradient",
     "sparse_sparse_first",
     "sparse_sparse_second",
     "sparse_values_gradient",
@@ -56,7 +58,7 @@ def values_gradient(grad: Tensor, self: Tensor) -> Tensor:
     data: Any = self._data
     if data.__class__ is CooPayload:
         return ops._sparse_coo_tensor_unsafe(data.indices, grad, list(data.shape), is_coalesced=True)
-    return ops._sparse_compressed_tensor_unsafe(data.crow, data.col, grad, list(data.shape))
+    return ops._sparse_compressed_tensor_unsafe(data.begins, data.within, grad, list(data.shape), layout=data.layout)
 
 
 def to_dense_gradient(grad: Tensor, self: Tensor, masked_grad: bool | None) -> Tensor:
@@ -66,7 +68,7 @@ def to_dense_gradient(grad: Tensor, self: Tensor, masked_grad: bool | None) -> T
     data: Any = self._data
     if masked_grad is None or masked_grad:
         return ops.sparse_mask(grad, self.coalesce() if data.__class__ is CooPayload else self)
-    return grad.to_sparse(data.sparse_dim) if data.__class__ is CooPayload else grad.to_sparse_csr()
+    return grad.to_sparse(data.sparse_dim) if data.__class__ is CooPayload else grad.to_sparse(layout=data.layout)
 
 
 def to_sparse_gradient(grad: Tensor, self: Tensor) -> Tensor:
@@ -104,6 +106,52 @@ def sparse_mm_first(grad: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Ten
     mask = mat1.coalesce() if data.__class__ is CooPayload else mat1
     product = ops.mm(grad, adjoint_of(mat2))
     return ops.sparse_mask(product if alpha == 1 else product * alpha, mask)
+
+
+def sparse_mm_reduce_gradient(
+    grad: Tensor, self: Tensor, other: Tensor, reduce: str, which: Tensor, needs: Sequence[bool]
+) -> tuple[Maybe, Maybe]:
+    """The gradients of a product whose rows are reduced: of the sparse matrix its specified elements, of the other one dense."""
+    data: Any = self._data
+    rows, columns = ops.unbind(ops._convert_indices_from_csr_to_coo(data.begins, data.within), 0)
+    values = data.values
+    if which.numel() or reduce not in ("sum", "mean"):
+        return _of_selected(grad, self, other, which, columns, needs)
+    if reduce == "mean":
+        counts = ops.diff(data.begins).clamp(min=1).to(grad.dtype)
+        grad = grad / ops.unsqueeze(counts, 1)
+    met = ops.index_select(grad, 0, rows)
+    first = second = None
+    if needs[0]:
+        first = ops.sum(met * conj_of(ops.index_select(other, 0, columns)), [1])
+        first = values_gradient(first, self)
+    if needs[1]:
+        start = ops.zeros(list(other.shape), dtype=grad.dtype)
+        second = ops.index_add(start, 0, columns, met * ops.unsqueeze(conj_of(values), 1))
+    return first, second
+
+
+def _of_selected(
+    grad: Tensor, self: Tensor, other: Tensor, which: Tensor, columns: Tensor, needs: Sequence[bool]
+) -> tuple[Maybe, Maybe]:
+    """The gradients of the largest or smallest products: of those that were it."""
+    data: Any = self._data
+    there = which < data.nnz
+    at = ops.where(there, which, 0)
+    grad = ops.where(there, grad, 0)
+    first = second = None
+    if not data.nnz:
+        return (values_gradient(data.values * 0, self), ops.zeros_like(other))
+    taken = ops.index_select(columns, 0, ops.reshape(at, [-1])).reshape(at.shape)
+    if needs[0]:
+        parts = grad * conj_of(ops.gather(other, 0, taken))
+        start = ops.zeros(list(data.values.shape), dtype=grad.dtype)
+        first = values_gradient(ops.index_add(start, 0, ops.reshape(at, [-1]), ops.reshape(parts, [-1])), self)
+    if needs[1]:
+        weights = ops.index_select(data.values, 0, ops.reshape(at, [-1])).reshape(at.shape)
+        start = ops.zeros(list(other.shape), dtype=grad.dtype)
+        second = ops.scatter_add(start, 0, taken, grad * conj_of(weights))
+    return first, second
 
 
 def sparse_sparse_first(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:

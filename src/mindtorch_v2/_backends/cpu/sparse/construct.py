@@ -9,26 +9,26 @@ import numpy as np
 
 from ...._dispatch import ops
 from ...._dtype import get_default_dtype, int64
-from ...._layout import LAYOUTS, preserve_format, strided
-from ...._sparse_payload import CooPayload, CsrPayload
+from ...._layout import preserve_format, strided
+from ...._sparse_payload import CompressedPayload, CooPayload, CscPayload, CsrPayload
 from ...._tensor import Tensor, wrap
 from . import pieces
 from .pieces import (
     alias,
     array_of,
     as_coo,
-    as_csr,
     coalesced,
     coo,
-    csr,
     integers,
+    is_compressed,
     is_coo,
+    is_csc,
     is_csr,
     layout_name,
     with_values,
 )
 
-CSR = LAYOUTS["sparse_csr"]
+COMPRESSED = {kind.layout: kind for kind in (CsrPayload, CscPayload)}
 
 
 def from_indices(
@@ -47,7 +47,7 @@ def from_indices(
     return coo(size, alias(indices), alias(values), bool(is_coalesced) or values._data.shape[0] < 2)
 
 
-def from_rows(
+def from_lines(
     compressed_indices: Tensor,
     plain_indices: Tensor,
     values: Tensor,
@@ -57,8 +57,9 @@ def from_rows(
     device: Any = None,
     pin_memory: bool | None = None,
 ) -> Tensor:
-    """A csr tensor over the memory of its members."""
-    return csr(size, alias(compressed_indices), alias(plain_indices), alias(values))
+    """A compressed tensor over the memory of its members; one of rows when nothing is said."""
+    kind = CsrPayload if layout is None else COMPRESSED[layout]
+    return wrap(kind(tuple(size), alias(compressed_indices), alias(plain_indices), alias(values)), values._dtype)
 
 
 # Empty ones
@@ -74,11 +75,12 @@ def empty(
 ) -> Tensor:
     """No specified elements."""
     kind = get_default_dtype() if dtype is None else dtype
-    if layout is CSR:
+    lines = COMPRESSED.get(layout)
+    if lines is not None:
         _check_matrix(size)
-        crow = ops.zeros([*size[:-2], size[-2] + 1], dtype=int64, device=device)
-        col = ops.empty([*size[:-2], 0], dtype=int64, device=device)
-        return csr(size, crow, col, ops.empty([*size[:-2], 0], dtype=kind, device=device))
+        begins = ops.zeros([*size[:-2], size[-2 if lines.of_rows else -1] + 1], dtype=int64, device=device)
+        within = ops.empty([*size[:-2], 0], dtype=int64, device=device)
+        return wrap(lines(tuple(size), begins, within, ops.empty([*size[:-2], 0], dtype=kind, device=device)), kind)
     return _nothing(size, len(size), kind, device)
 
 
@@ -119,12 +121,12 @@ def like(
         return ops.zeros(data.shape, dtype=kind, device=where)
     if data.__class__ is CooPayload and layout in (None, CooPayload.layout):
         return _nothing(data.shape, data.sparse_dim, kind, where)
-    if data.__class__ is CsrPayload and layout in (None, CSR):
-        crow = ops.zeros(data.crow.shape, dtype=data.crow._dtype, device=where)
+    if isinstance(data, CompressedPayload) and layout in (None, data.layout):
+        begins = ops.zeros(data.begins.shape, dtype=data.begins._dtype, device=where)
         batch = data.shape[: data.batch]
-        col = ops.empty([*batch, 0], dtype=data.col._dtype, device=where)
+        within = ops.empty([*batch, 0], dtype=data.within._dtype, device=where)
         values = ops.empty([*batch, 0, *data.shape[data.batch + 2 :]], dtype=kind, device=where)
-        return csr(data.shape, crow, col, values)
+        return wrap(data.__class__(data.shape, begins, within, values), kind)
     return empty(data.shape, kind, data.layout if layout is None and pieces.is_sparse(self) else layout, where)
 
 
@@ -164,7 +166,7 @@ def values(self: Tensor) -> Tensor:
     """The values. RuntimeError for dense tensors, and while coordinates may stand twice."""
     if is_coo(self):
         _check_coalesced("values", self)
-    elif not is_csr(self):
+    elif not is_compressed(self):
         raise RuntimeError(f"values expected sparse tensor layout but got {layout_name(self)}")
     return alias(self._data.values)
 
@@ -199,13 +201,17 @@ def col_indices(self: Tensor) -> Tensor:
 
 
 def ccol_indices(self: Tensor) -> Tensor:
-    """Of compressed columns, which no tensor here has. RuntimeError."""
-    raise RuntimeError(f"ccol_indices expected sparse column compressed tensor layout but got {layout_name(self)}")
+    """Where columns begin. RuntimeError for another layout."""
+    if not is_csc(self):
+        raise RuntimeError(f"ccol_indices expected sparse column compressed tensor layout but got {layout_name(self)}")
+    return alias(self._data.begins)
 
 
 def row_indices(self: Tensor) -> Tensor:
-    """Of compressed columns, which no tensor here has. RuntimeError."""
-    raise RuntimeError(f"row_indices expected sparse column compressed tensor layout but got {layout_name(self)}")
+    """The rows of the specified elements. RuntimeError for another layout."""
+    if not is_csc(self):
+        raise RuntimeError(f"row_indices expected sparse column compressed tensor layout but got {layout_name(self)}")
+    return alias(self._data.within)
 
 
 # Conversions
@@ -218,11 +224,12 @@ def to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -
     data = self._data
     if self.device.type == "meta":
         return ops.empty(data.shape, dtype=self._dtype, device=self.device)
-    if is_csr(self):
+    lines = is_compressed(self)
+    if lines:
         self = as_coo(self)
     found = self._data
     made = pieces.scattered(
-        data.shape, pieces.flat(self), pieces.values_of(self), found.sparse_dim, found.coalesced and is_coo(self)
+        data.shape, pieces.flat(self), pieces.values_of(self), found.sparse_dim, found.coalesced or lines
     )
     return wrap(made, self._dtype)
 
@@ -234,9 +241,9 @@ def to_sparse_dim(self: Tensor, sparse_dim: int) -> Tensor:
             raise RuntimeError(
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
             )
-        if is_csr(self) and sparse_dim != 2:
+        if is_compressed(self) and sparse_dim != 2:
             raise RuntimeError(
-                "sparse_compressed_to_sparse: conversion from SparseCsr to Sparse with sparse_dim argument !=2 is not supported"
+                f"sparse_compressed_to_sparse: conversion from {layout_name(self)} to Sparse with sparse_dim argument !=2 is not supported"
             )
         return as_coo(self)
     array = array_of(self)
@@ -263,14 +270,14 @@ def to_sparse_dim(self: Tensor, sparse_dim: int) -> Tensor:
 
 def to_sparse(self: Tensor, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
     """The elements that are not zero, in a sparse layout."""
-    if layout is not None and layout is not CooPayload.layout and layout is not CSR:
+    if layout is not None and layout is not CooPayload.layout and layout not in COMPRESSED:
         raise NotImplementedError(
-            f"to_sparse(): tensors of the layout {layout} are not there; sparse_coo and sparse_csr are"
+            f"to_sparse(): tensors of the layout {layout} are not there; sparse_coo, sparse_csr and sparse_csc are"
         )
     if blocksize is not None:
         raise RuntimeError(f"to_sparse: blocksize is not supported by the layout {layout}")
-    if layout is CSR:
-        return to_sparse_csr(self, dense_dim)
+    if layout in COMPRESSED:
+        return _to_lines(self, COMPRESSED[layout], dense_dim)
     if pieces.is_sparse(self):
         return as_coo(self)
     return to_sparse_dim(self, self.dim() - (dense_dim or 0))
@@ -278,26 +285,41 @@ def to_sparse(self: Tensor, layout: Any = None, blocksize: Any = None, dense_dim
 
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
     """The elements that are not zero by rows."""
-    if is_csr(self):
+    return _to_lines(self, CsrPayload, dense_dim)
+
+
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """The elements that are not zero by columns."""
+    return _to_lines(self, CscPayload, dense_dim)
+
+
+def _to_lines(self: Tensor, kind: type[CompressedPayload], dense_dim: int | None) -> Tensor:
+    given = self._data
+    if given.__class__ is kind:
         return self
+    convert = pieces.as_csr if kind.of_rows else pieces.as_csc
+    if isinstance(given, CompressedPayload):
+        if not given.batch:
+            return convert(self)
+        return _stacked([convert(m) for m in pieces.batches(self)], given.shape[: given.batch], given.shape)
     if is_coo(self):
-        if self._data.sparse_dim != 2 or self.dim() != 2:
+        if given.sparse_dim != 2 or self.dim() != 2:
             raise RuntimeError(
-                "coo_to_sparse_csr: conversion from Sparse to SparseCsr for input tensors with sparse_dim()!=2 is not supported"
+                f"coo_to_sparse_{kind.key}: conversion from Sparse to {kind.name} for input tensors with sparse_dim()!=2 is not supported"
             )
-        made = as_csr(self)
-        return made if self._data.coalesced is False else with_values(made, ops.clone(made._data.values))
+        made = convert(self)
+        return made if given.coalesced is False else with_values(made, ops.clone(made._data.values))
     lead = self.dim() - (dense_dim or 0)
     if lead < 2:
         raise RuntimeError(
-            "to_sparse_csr: expected a tensor with at least 2 dimensions that are not dense, but got "
+            f"to_sparse_{kind.key}: expected a tensor with at least 2 dimensions that are not dense, but got "
             f"{self.dim()} dimensions and dense_dim {dense_dim or 0}"
         )
     if lead == 2:
-        return as_csr(to_sparse_dim(self, 2))
+        return convert(to_sparse_dim(self, 2))
     array = array_of(self)
     batch = array.shape[: lead - 2]
-    matrices = [as_csr(to_sparse_dim(wrap(m, self._dtype), 2)) for m in array.reshape(-1, *array.shape[lead - 2 :])]
+    matrices = [convert(to_sparse_dim(wrap(m, self._dtype), 2)) for m in array.reshape(-1, *array.shape[lead - 2 :])]
     if len({m._data.nnz for m in matrices}) > 1:
         raise RuntimeError("Expect the same number of specified elements per batch.")
     return _stacked(matrices, batch, array.shape)
@@ -308,7 +330,7 @@ def _stacked(matrices: list[Tensor], batch: tuple, shape: Sequence[int]) -> Tens
     for each in zip(*(m._data.members() for m in matrices)):
         joined = ops.stack(list(each))
         members.append(ops.reshape(joined, [*batch, *joined.shape[1:]]))
-    return csr(shape, *members)
+    return wrap(matrices[0]._data.__class__(tuple(shape), *members), members[-1]._dtype)
 
 
 def to_copy(
@@ -326,8 +348,8 @@ def to_copy(
         return like(self, dtype, None, device)
     made = [ops._to_copy(t, device=device) for t in data.members()[:-1]]
     kept = ops._to_copy(data.values, dtype=dtype, device=device)
-    if data.__class__ is CsrPayload:
-        return csr(data.shape, *made, kept)
+    if isinstance(data, CompressedPayload):
+        return wrap(data.__class__(data.shape, *made, kept), kept._dtype)
     return coo(data.shape, *made, kept, data.coalesced)
 
 

@@ -17,7 +17,7 @@ from numpy import ndarray
 from ...._dispatch import ops
 from ...._dtype import int64
 from ...._pending import settled
-from ...._sparse_payload import CooPayload, CsrPayload, SparsePayload
+from ...._sparse_payload import CompressedPayload, CooPayload, CscPayload, CsrPayload, SparsePayload
 from ...._tensor import Tensor, alias_as, wrap
 
 
@@ -29,6 +29,11 @@ def coo(shape: Sequence[int], indices: Tensor, values: Tensor, coalesced: bool) 
 def csr(shape: Sequence[int], crow: Tensor, col: Tensor, values: Tensor) -> Tensor:
     """A tensor of rows."""
     return wrap(CsrPayload(tuple(shape), crow, col, values), values._dtype)
+
+
+def csc(shape: Sequence[int], ccol: Tensor, row: Tensor, values: Tensor) -> Tensor:
+    """A tensor of columns."""
+    return wrap(CscPayload(tuple(shape), ccol, row, values), values._dtype)
 
 
 def with_values(self: Tensor, values: Tensor) -> Tensor:
@@ -75,6 +80,16 @@ def is_coo(value: Any) -> bool:
 def is_csr(value: Any) -> bool:
     """Whether a value is a tensor of the layout sparse_csr."""
     return isinstance(value, Tensor) and value._data.__class__ is CsrPayload
+
+
+def is_csc(value: Any) -> bool:
+    """Whether a value is a tensor of the layout sparse_csc."""
+    return isinstance(value, Tensor) and value._data.__class__ is CscPayload
+
+
+def is_compressed(value: Any) -> bool:
+    """Whether a value is a tensor of rows or of columns."""
+    return isinstance(value, Tensor) and isinstance(value._data, CompressedPayload)
 
 
 def is_sparse(value: Any) -> bool:
@@ -230,24 +245,28 @@ def scattered(shape: Sequence[int], places: ndarray, values: ndarray, sparse_dim
     return target
 
 
-def rows_of(self: Tensor) -> ndarray:
-    """The row of each specified element of a csr tensor without batches. RuntimeError for row pointers that do not fit."""
-    crow = array_of(self._data.crow)
-    if crow.ndim != 1:
-        raise RuntimeError("sparse_csr: batches of matrices are not supported here")
-    counts = np.diff(crow)
-    if len(counts) != self._data.shape[0] or (counts < 0).any() or crow[0] != 0 or crow[-1] != self._data.nnz:
-        raise RuntimeError("sparse_csr: crow_indices do not count the rows' elements")
+def lines_of(self: Tensor) -> ndarray:
+    """The row of each specified element of a csr tensor without batches, or the column of a csc tensor's. RuntimeError for pointers that do not fit."""
+    data = self._data
+    begins = array_of(data.begins)
+    which = "row" if data.of_rows else "column"
+    name = f"c{which[:3]}_indices"
+    if begins.ndim != 1:
+        raise RuntimeError(f"sparse_{data.key}: batches of matrices are not supported here")
+    counts = np.diff(begins)
+    if len(counts) != data.shape[not data.of_rows] or (counts < 0).any() or begins[0] != 0 or begins[-1] != data.nnz:
+        raise RuntimeError(f"sparse_{data.key}: {name} do not count the {which}s' elements")
     return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
 
-def csr_coordinates(self: Tensor) -> ndarray:
-    """The coordinates of the specified elements of a csr tensor without batches."""
-    return np.stack([rows_of(self), array_of(self._data.col).astype(np.int64)])
+def places_of(self: Tensor) -> ndarray:
+    """The coordinates of the specified elements of a compressed tensor without batches, line by line."""
+    pair = [lines_of(self), array_of(self._data.within).astype(np.int64)]
+    return np.stack(pair if self._data.of_rows else pair[::-1])
 
 
 def as_coo(self: Tensor) -> Tensor:
-    """A tensor of either layout as a coo tensor."""
+    """A tensor of any layout as a coo tensor, which is sorted if it was one of rows."""
     if is_coo(self):
         return self
     data = self._data
@@ -256,40 +275,50 @@ def as_coo(self: Tensor) -> Tensor:
         count = int(np.prod(data.shape[: data.batch], dtype=np.int64))
         lead = coordinates(np.arange(count), data.shape[: data.batch])
         found = [
-            np.concatenate([np.repeat(lead[:, [k]], m._data.nnz, 1), csr_coordinates(m)])
-            for k, m in enumerate(matrices)
+            np.concatenate([np.repeat(lead[:, [k]], m._data.nnz, 1), places_of(m)]) for k, m in enumerate(matrices)
         ]
         kept = np.concatenate(found, 1) if found else np.zeros((data.batch + 2, 0), np.int64)
         values = array_of(data.values)
         tail = values.shape[data.batch + 1 :]
         values = values.reshape(count * data.nnz, *tail)
-        return coo(data.shape, integers(kept), of_array(values, data.values), True)
-    return coo(data.shape, integers(csr_coordinates(self)), data.values, True)
+        return coo(data.shape, integers(kept), of_array(values, data.values), data.of_rows)
+    return coo(data.shape, integers(places_of(self)), data.values, data.of_rows or data.nnz < 2)
 
 
 def batches(self: Tensor) -> list[Tensor]:
-    """The matrices of a batch of csr matrices."""
+    """The matrices of a batch of compressed ones."""
     data = self._data
-    crow, col, values = (array_of(t) for t in data.members())
+    begins, within, values = (array_of(t) for t in data.members())
     shape = data.shape[data.batch :]
     count = math.prod(data.shape[: data.batch])
-    crow, col = crow.reshape(count, crow.shape[-1]), col.reshape(count, col.shape[-1])
+    begins, within = begins.reshape(count, begins.shape[-1]), within.reshape(count, within.shape[-1])
     values = values.reshape(count, *values.shape[data.batch :])
-    return [
-        csr(shape, wrap(a, data.crow._dtype), wrap(b, data.col._dtype), wrap(c, data.values._dtype))
-        for a, b, c in zip(crow, col, values)
-    ]
+    kinds = [t._dtype for t in data.members()]
+    matrices = [[wrap(part, kind) for part, kind in zip(parts, kinds)] for parts in zip(begins, within, values)]
+    return [wrap(data.__class__(shape, *members), kinds[-1]) for members in matrices]
 
 
 def as_csr(self: Tensor) -> Tensor:
-    """A coo matrix, or one that is csr already, as a csr tensor."""
+    """A matrix of any layout as a csr tensor."""
     if is_csr(self):
         return self
-    self = coalesced(self)
+    self = coalesced(as_coo(self))
     data = self._data
     rows, col = indices_of(self)
     refuse_bounds(indices_of(self), data.shape)
     return csr(data.shape, integers(row_pointers(rows, data.shape[0])), integers(col), data.values)
+
+
+def as_csc(self: Tensor) -> Tensor:
+    """A matrix of any layout as a csc tensor."""
+    if is_csc(self):
+        return self
+    data = as_coo(self)._data
+    flipped = coo(
+        (data.shape[1], data.shape[0], *data.shape[2:]), ops.flip(data.indices, [0]), data.values, data.nnz < 2
+    )
+    made = as_csr(flipped)._data
+    return csc(data.shape, made.begins, made.within, made.values)
 
 
 def row_pointers(rows: ndarray, count: int) -> ndarray:

@@ -14,7 +14,7 @@ from ...._dispatch.sparse import unavailable
 from ...._rules.promotion import can_cast, result_type
 from ...._tensor import Tensor, wrap
 from . import pieces
-from .pieces import array_of, as_coo, as_csr, coalesced, coo, is_coo, is_csr, with_values
+from .pieces import array_of, as_coo, as_csr, coalesced, coo, is_compressed, is_coo, with_values
 
 
 def of_values(op: Operator) -> Callable:
@@ -50,24 +50,24 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Tensor | None = None) -> Ten
     """self + alpha * other. RuntimeError for a sparse tensor with a dense one or a number behind it."""
     if not pieces.is_sparse(self):
         return _add_to_dense(self, other, alpha, out)
-    if is_csr(self) and isinstance(other, Tensor) and not pieces.is_sparse(other):
+    if is_compressed(self) and isinstance(other, Tensor) and not pieces.is_sparse(other):
         return _add_to_dense(other, self, alpha, None)  # alpha goes with the sparse one, wherever it stands
     if not pieces.is_sparse(other):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     _check_alpha(self, other, alpha)
     if self._data.shape != other._data.shape:
-        if is_csr(self):
+        if is_compressed(self):
             raise RuntimeError("add: Expected input tensors to have the same shape")
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != {list(other.shape)}"
         )
-    if is_csr(self) != is_csr(other):
+    if is_coo(self) != is_coo(other) or (is_compressed(self) and self.layout is not other.layout):
         raise RuntimeError(
             f"torch.add: Expected both tensors to have the same layout, but got {self.layout} and {other.layout}"
         )
     kind = result_type(self, other)
-    if is_csr(self):
-        return _add_rows(self, other, alpha, kind)
+    if is_compressed(self):
+        return _add_lines(self, other, alpha, kind)
     a, b = self._data, other._data
     if not a.nnz:
         values = b.values.to(kind)
@@ -163,11 +163,15 @@ def _check_alpha(self: Tensor, other: Tensor, alpha: Any) -> None:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
 
 
-def _add_rows(self: Tensor, other: Tensor, alpha: Any, kind: Any) -> Tensor:
+def _add_lines(self: Tensor, other: Tensor, alpha: Any, kind: Any) -> Tensor:
     if self._data.batch or self._data.values.dim() > 1:
-        raise NotImplementedError("add: sums of batches of sparse csr matrices are not there")
-    made = add(as_coo(self), as_coo(with_values(other, other._data.values)), alpha)
-    return as_csr(with_values(made, made._data.values.to(kind)))
+        raise NotImplementedError("add: sums of batches of compressed matrices are not there")
+    made = add(coalesced(as_coo(self)), coalesced(as_coo(with_values(other, other._data.values))), alpha)
+    return _in_lines(with_values(made, made._data.values.to(kind)), self)
+
+
+def _in_lines(made: Tensor, like: Tensor) -> Tensor:
+    return as_csr(made) if like._data.of_rows else pieces.as_csc(made)
 
 
 def _add_to_dense(self: Any, other: Tensor, alpha: Any, out: Tensor | None) -> Tensor:
@@ -185,7 +189,7 @@ def _add_to_dense(self: Any, other: Tensor, alpha: Any, out: Tensor | None) -> T
         target = array_of(self).astype(kind.np)  # in memory of its own
     else:
         target = array_of(out)
-    if is_csr(other):
+    if is_compressed(other):
         other = as_coo(other)
     data = other._data
     values = data.values.to(kind)
@@ -222,8 +226,8 @@ def mul(self: Any, other: Any) -> Tensor:
     for one, number in ((self, other), (other, self)):
         if number.dim() == 0 and is_coo(number) and (one.dim() or number._data.nnz < 2):
             return mul(one, ops._to_dense(number))
-    if is_csr(self):
-        return as_csr(_mul_sparse(as_coo(self), as_coo(other)))
+    if is_compressed(self):
+        return _in_lines(_mul_sparse(as_coo(self), as_coo(other)), self)
     return _mul_sparse(as_coo(self), as_coo(other))
 
 
@@ -257,7 +261,7 @@ def _mul_sparse(self: Tensor, other: Tensor) -> Tensor:
 
 def _mul_dense(self: Tensor, other: Tensor) -> Tensor:
     shape = self._data.shape
-    if other._data.shape != shape and is_csr(self):
+    if other._data.shape != shape and is_compressed(self):
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(other.shape)} but mask has size {list(shape)}"
         )
@@ -306,12 +310,12 @@ def broadcast(self: Tensor, shape: tuple) -> Tensor:
 def sampled(dense: Tensor, mask: Tensor) -> Tensor:
     """The elements of a dense tensor at the places that a sparse one of its shape specifies."""
     array = array_of(dense)
-    if is_csr(mask):
+    if is_compressed(mask):
         data = mask._data
         if data.batch:
             found = pieces.indices_of(as_coo(mask))
             return pieces.of_array(array[tuple(found)].reshape(array_of(data.values).shape), dense)
-        found = pieces.csr_coordinates(mask)
+        found = pieces.places_of(mask)
     else:
         found = pieces.indices_of(mask)
     pieces.refuse_bounds(found, mask._data.shape)

@@ -13,10 +13,11 @@ import numpy as np
 from numpy import ndarray
 
 from ...._dispatch import ops
-from ...._dtype import float32
+from ...._dispatch.sparse import unavailable
+from ...._dtype import float32, int64
 from ...._tensor import Tensor, wrap
 from . import pieces
-from .pieces import array_of, as_coo, as_csr, coalesced, coo, csr, is_coo, is_csr, with_values
+from .pieces import array_of, as_coo, as_csr, coalesced, coo, csr, is_compressed, is_coo, is_csr, with_values
 
 
 def _narrow(kind: Any) -> bool:
@@ -31,9 +32,10 @@ def _arrays(self: Tensor) -> tuple[ndarray, ndarray, ndarray]:
     if is_csr(self):
         if self._data.batch:
             raise NotImplementedError("products of batches of sparse csr matrices are not there")
-        rows, columns = pieces.csr_coordinates(self)
+        rows, columns = pieces.places_of(self)
         pieces.refuse_bounds(np.stack([rows, columns]), self._data.shape)
         return rows, columns, values
+    self = as_coo(self)
     indices = pieces.indices_of(self)
     pieces.refuse_bounds(indices, self._data.shape)
     rows, columns = indices
@@ -102,11 +104,11 @@ def _transposed(self: Tensor) -> Tensor:
 
 
 def sparse_sparse(self: Tensor, other: Tensor) -> Tensor:
-    """The product of two sparse matrices, in the layout of the first one."""
+    """The product of two sparse matrices: of rows if the first one is compressed."""
     if self._dtype is not other._dtype:
         raise RuntimeError(f"mat1 dtype {self._dtype.cpp} does not match mat2 dtype {other._dtype.cpp}")
     _check_product(self, other)
-    left, right = (coalesced(t) if is_coo(t) else t for t in (self, other))
+    left, right = (coalesced(as_coo(t)) if not is_csr(t) else t for t in (self, other))
     rows, middle, values = _arrays(left)
     _, columns, others = _arrays(right)
     starts = array_of(as_csr(right)._data.crow).astype(np.int64)
@@ -121,7 +123,57 @@ def sparse_sparse(self: Tensor, other: Tensor) -> Tensor:
     made = coo(
         shape, pieces.integers(pieces.coordinates(places, shape)), pieces.of_array(sums, self._data.values), True
     )
-    return as_csr(made) if is_csr(self) else made
+    return as_csr(made) if is_compressed(self) else made
+
+
+_REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax", "amax": "amax", "min": "amin", "amin": "amin"}
+
+
+def mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
+    """A matrix of rows times a dense one, with what a row meets reduced; and of amax and amin, which element it was.
+
+    Rows without elements give zeros, and the number of all elements.
+    """
+    if not is_csr(self):
+        if not is_compressed(self):
+            raise unavailable("_sparse_mm_reduce_impl", "coo" if is_coo(self) else "strided")
+        raise RuntimeError(f"sparse_mm_reduce: expect self to be SparseCsr, got {pieces.layout_name(self)}")
+    if reduce not in _REDUCTIONS:
+        known = reduce == "prod"
+        raise RuntimeError(
+            "sparse_mm_reduce: reduce type of prod has not been enabled."
+            if known
+            else f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
+    if pieces.is_sparse(other):
+        raise RuntimeError(f"sparse_mm_reduce: expect other to be Strided, got {pieces.layout_name(other)}")
+    _check_product(self, other)
+    how = _REDUCTIONS[reduce]
+    rows, columns, values = _arrays(self)
+    dense = array_of(other)
+    none = wrap(np.empty(0, np.int64), int64)
+    counts = np.bincount(rows, minlength=self._data.shape[0])
+    if how in ("sum", "mean"):
+        made = times_dense(self, dense)
+        if how == "mean":
+            made /= np.maximum(counts, 1)[:, None].astype(made.dtype)
+        return pieces.of_array(made, other), none
+    if _narrow(other._dtype):
+        dense = dense.astype(np.float32)
+    made = np.zeros((self._data.shape[0], dense.shape[1]), np.result_type(values, dense))
+    which = np.full(made.shape, len(rows), np.int64)
+    if not len(rows) or not made.size:
+        return pieces.of_array(made, other), wrap(which, int64)
+    met = dense[columns] * values[:, None]
+    starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+    there = rows[starts]
+    made[there] = (np.maximum if how == "amax" else np.minimum).reduceat(met, starts)
+    # The first of those that are the largest: others are none of them.
+    best = made[rows]
+    same = (met == best) | (np.isnan(met) & np.isnan(best))
+    numbers = np.where(same, np.arange(len(rows))[:, None], len(rows))
+    which[there] = np.minimum.reduceat(numbers, starts)
+    return pieces.of_array(made, other), wrap(which, int64)
 
 
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -200,7 +252,7 @@ def bmm(self: Tensor, mat2: Tensor) -> Tensor:
     """Products of a batch of sparse matrices with dense ones."""
     if pieces.is_sparse(mat2):
         raise NotImplementedError("bmm: Tensor 'mat2' must be dense")
-    if is_csr(self):
+    if is_compressed(self):
         found = [mm(m, wrap(d, mat2._dtype)) for m, d in zip(pieces.batches(self), array_of(mat2))]
         return ops.stack(found)
     if self.dim() != 3 or mat2.dim() != 3:
@@ -249,7 +301,7 @@ def sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha
         )
     if pieces.is_sparse(mat1) or pieces.is_sparse(mat2):
         raise RuntimeError("sampled_addmm: Expected mat1 and mat2 to have strided layout")
-    rows, columns = pieces.csr_coordinates(self)
+    rows, columns = pieces.places_of(self)
     pieces.refuse_bounds(np.stack([rows, columns]), self._data.shape)
     a, b = array_of(mat1), array_of(mat2)
     if _narrow(mat1._dtype):
@@ -266,6 +318,7 @@ __all__ = [
     "csr",
     "matmul",
     "mm",
+    "mm_reduce",
     "mv",
     "sampled_addmm",
     "sparse_sparse",

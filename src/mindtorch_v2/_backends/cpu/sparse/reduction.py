@@ -11,7 +11,7 @@ from ...._dispatch import ops
 from ...._dtype import int64
 from ...._tensor import Tensor
 from . import pieces
-from .pieces import array_of, as_coo, coalesced, coo, is_csr
+from .pieces import array_of, as_coo, coalesced, coo, is_compressed, is_csr
 
 
 def sum(self: Tensor, dtype: Any = None) -> Tensor:
@@ -97,7 +97,7 @@ def vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fal
         raise RuntimeError(_FULL)
     if keepdim:
         raise RuntimeError("norm_sparse currently does not support keepdim=True")
-    self = coalesced(self) if not is_csr(self) else self
+    self = coalesced(self) if not is_compressed(self) else self
     if dtype is not None:
         if ord == 2:
             raise ValueError("dtype argument is not supported in frobenius norm")

@@ -8,9 +8,10 @@ import numpy as np
 
 from ...._dispatch import ops
 from ...._dispatch.sparse import unavailable
-from ...._tensor import Tensor
+from ...._sparse_payload import CscPayload, CsrPayload
+from ...._tensor import Tensor, wrap
 from . import pieces
-from .pieces import array_of, as_coo, as_csr, coalesced, coo, integers, is_coo, is_csr, with_values
+from .pieces import array_of, as_coo, as_csr, coalesced, coo, integers, is_compressed, is_coo, is_csr, with_values
 from .pointwise import broadcast, sampled
 
 
@@ -27,18 +28,37 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     dims = list(range(self.dim()))
     if dims:
         dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
-    if is_csr(self):
-        if dim0 == dim1:
-            return self
-        raise NotImplementedError(
-            "transpose(): the result of a sparse_csr tensor has the layout sparse_csc, which is not there; use to_sparse_coo() first"
-        )
+    if is_compressed(self):
+        return self if dim0 == dim1 else _transposed_lines(self, dim0, dim1)
     lead = self._data.sparse_dim
     if dim0 != dim1 and (dim0 < lead) != (dim1 < lead):
         raise RuntimeError(
             f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {lead}, d0: {dim0}, d1: {dim1}"
         )
     return permute(self, dims)
+
+
+_KINDS = ("Batch", "Sparse", "Dense")
+
+
+def _transposed_lines(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """The matrices changed over: what were rows are columns then. The members are the same."""
+    data = self._data
+    kinds = [0 if d < data.batch else 1 if d < data.batch + 2 else 2 for d in (dim0, dim1)]
+    if kinds[0] != kinds[1]:
+        raise RuntimeError(
+            "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
+            f"{dim0}({_KINDS[kinds[0]]}) and {dim1}({_KINDS[kinds[1]]})"
+        )
+    shape = list(data.shape)
+    shape[dim0], shape[dim1] = shape[dim1], shape[dim0]
+    if kinds[0] == 1:
+        made = (CscPayload if data.of_rows else CsrPayload)(tuple(shape), *data.members())
+    elif kinds[0] == 0:
+        made = data.__class__(tuple(shape), *(ops.transpose(m, dim0, dim1) for m in data.members()))
+    else:
+        made = data.like(ops.transpose(data.values, dim0 - 1, dim1 - 1), tuple(shape))
+    return wrap(made, self._dtype)
 
 
 def t(self: Tensor) -> Tensor:
@@ -96,8 +116,8 @@ def matrix_transpose(self: Tensor) -> Tensor:
 
 def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     """Dimensions in another order: sparse ones and dense ones each among themselves."""
-    if is_csr(self):
-        raise NotImplementedError("permute(): the layout sparse_csc is not there; use to_sparse_coo() first")
+    if is_compressed(self):
+        raise NotImplementedError(f"permute(): not there for the layout {self.layout.name}; transpose() is")
     if len(dims) != self.dim():
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -124,8 +144,8 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
 
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
     """A dimension of size 1 more."""
-    if is_csr(self):
-        raise NotImplementedError("unsqueeze(): not there for the layout sparse_csr")
+    if is_compressed(self):
+        raise NotImplementedError(f"unsqueeze(): not there for the layout {self.layout.name}")
     dim = _dim(self, dim, 1)
     data = self._data
     shape = [*data.shape[:dim], 1, *data.shape[dim:]]
@@ -146,8 +166,8 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
             f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {dim}"
         )
     index %= size
-    if is_csr(self):
-        return _select_csr(self, dim, index)
+    if is_compressed(self):
+        return _select_lines(self, dim, index)
     data = self._data
     shape = [*data.shape[:dim], *data.shape[dim + 1 :]]
     if dim >= data.sparse_dim:
@@ -161,14 +181,14 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
     return coo(shape, left, values, data.coalesced)
 
 
-def _select_csr(self: Tensor, dim: int, index: int) -> Tensor:
+def _select_lines(self: Tensor, dim: int, index: int) -> Tensor:
     data = self._data
     if dim < data.batch:
         members = [ops.select(member, dim, index) for member in data.members()]
-        return pieces.csr([*data.shape[:dim], *data.shape[dim + 1 :]], *members)
+        return wrap(data.__class__((*data.shape[:dim], *data.shape[dim + 1 :]), *members), self._dtype)
     if data.batch:
         raise RuntimeError("selecting sparse dimensions is not supported for batched sparse compressed tensors.")
-    return select(as_coo(self), dim, index)
+    return coalesced(select(as_coo(self), dim, index))
 
 
 def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
@@ -315,9 +335,9 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
         )
     if not pieces.is_sparse(self):
         return with_values(mask, sampled(self, mask))
-    if is_csr(mask):
+    if is_compressed(mask):
         return with_values(mask, sampled(ops._to_dense(self), mask))
-    if is_csr(self):
+    if is_compressed(self):
         raise RuntimeError("sparse_mask_sparse_compressed expects mask to have sparse compressed layout, got Sparse")
     return with_values(mask, pieces.of_array(pieces.values_at(coalesced(as_coo(self)), mask), self))
 
@@ -327,7 +347,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """The elements of another tensor of the same layout. RuntimeError for another layout."""
-    if self.layout is not src.layout and (is_csr(self) or is_csr(src)):
+    if self.layout is not src.layout and (is_compressed(self) or is_compressed(src)):
         raise RuntimeError(
             "copy of sparse compressed tensors having different layouts is not supported. self layout is "
             f"{self.layout} and src layout is {src.layout}"
@@ -340,7 +360,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     data, given = self._data, src._data
     if self is src:
         return self
-    if data.shape != given.shape and is_csr(self):
+    if data.shape != given.shape and is_compressed(self):
         raise RuntimeError(
             f"copy_: only sparse compressed tensors of equal sizes can be copied, but got {list(data.shape)} and {list(given.shape)}"
         )
@@ -355,10 +375,9 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 def zero_(self: Tensor) -> Tensor:
     """No specified elements any more."""
     data = self._data
-    if is_csr(self):
-        crow = ops.zeros_like(data.crow)
-        col, values = (ops.narrow(t, data.batch, 0, 0).clone() for t in (data.col, data.values))
-        self._data = data.__class__(data.shape, crow, col, values)
+    if is_compressed(self):
+        within, values = (ops.narrow(t, data.batch, 0, 0).clone() for t in (data.within, data.values))
+        self._data = data.__class__(data.shape, ops.zeros_like(data.begins), within, values)
         return self
     resize_and_clear_(self, data.shape, data.sparse_dim, data.ndim - data.sparse_dim)
     return self
