@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #endif
 #include "blas.h"
+#include "gemm.h"
 
 /* Sizes are passed as 64-bit numbers to either kind of build: on 64-bit little-endian Linux a 32-bit parameter is the lower half of one. */
 typedef void (*Sgemm)(int, int, int, npy_intp, npy_intp, npy_intp, float, const float *, npy_intp, const float *, npy_intp, float, float *, npy_intp);
@@ -88,6 +89,24 @@ int has_blas(void)
 void multiply(int width, int a_turned, int b_turned, npy_intp m, npy_intp n, npy_intp k, double alpha, const void *a, npy_intp a_row, const void *b,
               npy_intp b_row, double beta, void *c, npy_intp c_row)
 {
+    const Gemm own = {a,
+                      b,
+                      c,
+                      NULL,
+                      m,
+                      n,
+                      k,
+                      a_turned ? 1 : a_row,
+                      a_turned ? a_row : 1,
+                      b_turned ? 1 : b_row,
+                      b_turned ? b_row : 1,
+                      c_row,
+                      alpha,
+                      beta};
+    if (gemm_serves(&own)) {
+        gemm(width, &own);
+        return;
+    }
     const int of_a = a_turned ? TURNED : AS_IT_IS, of_b = b_turned ? TURNED : AS_IT_IS;
     if (width == 4) {
         found.sgemm(ROW_MAJOR, of_a, of_b, m, n, k, (float)alpha, a, a_row, b, b_row, (float)beta, c, c_row);

@@ -1,5 +1,7 @@
-/* Products of matrices: small ones by loops, since a call of the BLAS costs more than they do; large float ones by the BLAS that numpy carries, without
- * Python between. What is neither (large batches, large integers) is left to numpy. */
+/* Products of matrices: small ones by loops, since a call of the BLAS costs more than they do; large float ones by loops of our own where the processor
+ * has vectors of 512 bits, else by the BLAS that numpy carries, without Python between. What is neither (large batches, large integers) is left to
+ * numpy. */
+#include "gemm.h"
 #include "product.h"
 
 #define SMALL_PRODUCT 512 /* elements of the right matrix, and half the multiplications, up to which the loop serves */
@@ -224,6 +226,63 @@ static PyObject *few_rows(Product *p, int width, const void *bias)
     return out;
 }
 
+typedef struct {
+    const Product *p;
+    Gemm g;
+    int width;
+} Batch;
+
+static void some_matrices(void *work, npy_intp begin, npy_intp end)
+{
+    const Batch *all = work;
+    const Product *p = all->p;
+    const char *a = PyArray_BYTES(p->left), *b = PyArray_BYTES(p->right);
+    npy_intp at[MAX_DIMS] = {0}, left = begin;
+    for (int d = p->batch - 1; d >= 0; d--) {
+        at[d] = left % p->dims[d];
+        left /= p->dims[d];
+        a += at[d] * p->batch_a[d];
+        b += at[d] * p->batch_b[d];
+    }
+    Gemm g = all->g;
+    for (npy_intp i = begin; i < end; i++) {
+        g.a = a;
+        g.b = b;
+        g.c = (char *)all->g.c + i * g.m * g.n * all->width;
+        gemm(all->width, &g);
+        advance(p, at, &a, &b);
+    }
+}
+
+/* Large products by our own loops; NULL without an exception declines. */
+static PyObject *own_floats(Product *p, int width, const void *bias)
+{
+    npy_intp a[2] = {p->a[0], p->a[1]}, b[2] = {p->b[0], p->b[1]};
+    if (!in_items(a, width) || !in_items(b, width)) {
+        return NULL;
+    }
+    Batch all = {p, {NULL, NULL, NULL, bias, p->m, p->n, p->k, a[0], a[1], b[0], b[1], p->n, 1, 0}, width};
+    if (!gemm_serves(&all.g)) {
+        return NULL;
+    }
+    PyObject *out = new_array(p->ndim, p->dims, PyArray_DESCR(p->left));
+    if (out != NULL) {
+        all.g.c = PyArray_DATA((PyArrayObject *)out);
+        const npy_intp products = p->m * p->n * p->k / 16;
+        PyThreadState *thread = p->count * products >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        if (p->count > 1) {
+            in_parts(some_matrices, &all, p->count, grain_of(products));
+        }
+        else {
+            some_matrices(&all, 0, 1);
+        }
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    return out;
+}
+
 /* One large product through numpy's BLAS, into memory of ours. */
 static PyObject *large_floats(Product *p, int width, const void *bias)
 {
@@ -284,6 +343,9 @@ static PyObject *product(PyObject *left, PyObject *right, PyObject *added, int t
     PyObject *out = small_floats(&p, width, bias);
     if (out == NULL && !PyErr_Occurred() && !p.batch) {
         out = few_rows(&p, width, bias);
+    }
+    if (out == NULL && !PyErr_Occurred()) {
+        out = own_floats(&p, width, bias);
     }
     if (out == NULL && !PyErr_Occurred() && !p.batch && p.ndim >= 2) {
         out = large_floats(&p, width, bias);

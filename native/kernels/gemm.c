@@ -1,0 +1,133 @@
+/* Products of float matrices, for processors with vectors of 512 bits.
+ *
+ * As in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of b, DEEP rows of COLUMNS columns, is copied so that
+ * it stays in the second cache and is read in order; tiles of the result stay in registers. A block that is small, or of few rows of a, is read where
+ * it lies, and so are the rows of a unless copying them is worth it.
+ */
+#include "gemm.h"
+
+#define MOST_ROWS 14        /* of a tile: with two vectors of columns they fill 28 of 32 registers */
+#define COLUMNS 512         /* of a block of b */
+#define DEEP 256            /* rows of a block of b: those of a tile are 32 KiB of the first cache */
+#define AHEAD 8             /* rows of b that are fetched ahead */
+#define DIRECT_BYTES 65536  /* a block of b within so many bytes is read where it lies */
+#define WORTH_PACKING 192   /* columns for which the rows of a are copied */
+#define PRODUCTS_EACH 65536 /* multiplications that are worth a thread, by a vector of 16 */
+
+#if HAS_WIDE
+#include <immintrin.h>
+
+/* The rows of the next tile: there are tiles of 1, 2, 4, .. 14 rows. */
+static inline npy_intp rows_of(npy_intp left)
+{
+    return left >= MOST_ROWS ? MOST_ROWS : left > 1 ? left & ~(npy_intp)1 : 1;
+}
+
+WIDEST static inline void transpose_float(__m512 *r)
+{
+    __m512 t[16];
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4) {
+        for (int j = 0; j < 2; j++) {
+            const __m512d low = _mm512_castps_pd(t[i + j]), high = _mm512_castps_pd(t[i + j + 2]);
+            r[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
+            r[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+    }
+    for (int i = 0; i < 8; i++) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
+    }
+}
+
+WIDEST static inline void transpose_double(__m512d *r)
+{
+    __m512d t[8];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm512_unpacklo_pd(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_pd(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        for (int j = 0; j < 2; j++) {
+            r[i + j] = _mm512_shuffle_f64x2(t[i + j], t[i + j + 2], 0x88);
+            r[i + j + 2] = _mm512_shuffle_f64x2(t[i + j], t[i + j + 2], 0xdd);
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_f64x2(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f64x2(r[i], r[i + 4], 0xdd);
+    }
+    for (int i = 0; i < 8; i++) {
+        r[i] = t[i];
+    }
+}
+
+#define T float
+#define V __m512
+#define MASK __mmask16
+#define LANES 16
+#define NAME(name) name##_float
+#define F(name) _mm512_##name##_ps
+#include "gemm_loops.h"
+#undef T
+#undef V
+#undef MASK
+#undef LANES
+#undef NAME
+#undef F
+
+#define T double
+#define V __m512d
+#define MASK __mmask8
+#define LANES 8
+#define NAME(name) name##_double
+#define F(name) _mm512_##name##_pd
+#include "gemm_loops.h"
+
+typedef struct {
+    const Gemm *g;
+    int width, by_rows;
+} Parts;
+
+static void some_rows_or_columns(void *work, npy_intp begin, npy_intp end)
+{
+    const Parts *all = work;
+    const npy_intp from = all->by_rows ? begin : 0, to = all->by_rows ? end : all->g->m;
+    const npy_intp first = all->by_rows ? 0 : begin, last = all->by_rows ? all->g->n : end;
+    (all->width == 4 ? part_float : part_double)(all->g, from, to, first, last);
+}
+
+int gemm_serves(const Gemm *g)
+{
+    return S.vectors == 2 && g->m > 1 && g->n > 3 && (g->b_column == 1 || g->m > 7);
+}
+
+void gemm(int width, const Gemm *g)
+{
+    Parts all = {g, width, g->m > g->n};
+    const npy_intp n = all.by_rows ? g->m : g->n, unit = all.by_rows ? MOST_ROWS : 128 / width;
+    const npy_intp products = g->m * g->n * g->k / (n > 0 ? n : 1) / 16 * unit; /* of a unit */
+    in_parts(some_rows_or_columns, &all, n, unit * (products < PRODUCTS_EACH ? PRODUCTS_EACH / (products + 1) + 1 : 1));
+}
+#else
+int gemm_serves(const Gemm *g)
+{
+    (void)g;
+    return 0;
+}
+
+void gemm(int width, const Gemm *g)
+{
+    (void)width;
+    (void)g;
+}
+#endif
