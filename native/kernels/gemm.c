@@ -10,17 +10,17 @@
 #define COLUMNS 512         /* of a block of b */
 #define DEEP 256            /* rows of a block of b: those of a tile are 32 KiB of the first cache */
 #define AHEAD 8             /* rows of b that are fetched ahead */
-#define DIRECT_BYTES 65536  /* a block of b within so many bytes is read where it lies */
+#define DIRECT_BYTES 262144 /* a block of b within so many bytes is read where it lies */
 #define WORTH_PACKING 192   /* columns for which the rows of a are copied */
 #define PRODUCTS_EACH 65536 /* multiplications that are worth a thread, by a vector of 16 */
 
 #if HAS_WIDE
 #include <immintrin.h>
 
-/* The rows of the next tile: there are tiles of 1, 2, 4, .. 14 rows. */
+/* The rows of the next tile: there are tiles of 1 to 8, 10, 12 and 14 rows. */
 static inline npy_intp rows_of(npy_intp left)
 {
-    return left >= MOST_ROWS ? MOST_ROWS : left > 1 ? left & ~(npy_intp)1 : 1;
+    return left >= MOST_ROWS ? MOST_ROWS : left > 8 ? left & ~(npy_intp)1 : left;
 }
 
 WIDEST static inline void transpose_float(__m512 *r)

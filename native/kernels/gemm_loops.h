@@ -59,8 +59,11 @@
 
 TILES(1)
 TILES(2)
+TILES(3)
 TILES(4)
+TILES(5)
 TILES(6)
+TILES(7)
 TILES(8)
 TILES(10)
 TILES(12)
@@ -69,7 +72,10 @@ TILES(14)
 typedef void (*NAME(Tile))(const Gemm *, npy_intp, const T *, npy_intp, const T *, npy_intp, T *, MASK, const T *);
 
 #define FOUR(R) {{NAME(packed_##R##_1), NAME(packed_##R##_2)}, {NAME(direct_##R##_1), NAME(direct_##R##_2)}}
-static const NAME(Tile) NAME(tiles)[8][2][2] = {FOUR(1), FOUR(2), FOUR(4), FOUR(6), FOUR(8), FOUR(10), FOUR(12), FOUR(14)};
+static const NAME(Tile) NAME(tiles)[MOST_ROWS + 1][2][2] = {
+    [1] = FOUR(1), [2] = FOUR(2), [3] = FOUR(3),   [4] = FOUR(4),   [5] = FOUR(5),   [6] = FOUR(6),
+    [7] = FOUR(7), [8] = FOUR(8), [10] = FOUR(10), [12] = FOUR(12), [14] = FOUR(14),
+};
 #undef FOUR
 
 /* to[p * step + i] = from[i * row + p] for k elements of `rows` rows, at most LANES; what is beyond them becomes 0, up to `step` or LANES. */
@@ -113,28 +119,41 @@ WIDEST static void NAME(pack_rows)(const T *a, npy_intp a_row, npy_intp a_k, npy
     }
 }
 
-/* `columns` of b, up to two vectors, p by p, `wide` apart. */
-WIDEST static void NAME(pack_columns)(const T *b, npy_intp b_row, npy_intp b_column, npy_intp columns, npy_intp k, T *to, npy_intp wide)
+/* A block of b as the tiles read it: two vectors of columns (the last columns may be one), p by p, then the next two. */
+WIDEST static void NAME(pack_block)(const T *b, npy_intp b_row, npy_intp b_column, npy_intp columns, npy_intp k, T *to)
 {
-    if (b_column == 1) {
+    const npy_intp both = 2 * LANES, whole = columns / both * both, rest = columns - whole, wide = rest > LANES ? both : LANES;
+    if (b_column == 1) { /* whole rows, since what lies in a row is fetched together */
         const npy_intp last = wide - LANES;
-        const MASK mask = (MASK)(((npy_uint32)1 << (columns - last)) - 1);
-        for (npy_intp p = 0; p < k; p++, b += b_row, to += wide) {
-            if (last) {
-                F(storeu)(to, F(loadu)(b));
+        const MASK mask = (MASK)(((npy_uint32)1 << (rest - last)) - 1);
+        for (npy_intp p = 0; p < k; p++, b += b_row) {
+            _mm_prefetch((const char *)(b + 4 * b_row), _MM_HINT_T0);
+            for (npy_intp j = 0; j < whole; j += both) {
+                F(storeu)(to + j * k + p * both, F(loadu)(b + j));
+                F(storeu)(to + j * k + p * both + LANES, F(loadu)(b + j + LANES));
             }
-            F(storeu)(to + last, F(maskz_loadu)(mask, b + last));
+            if (rest) {
+                T *end = to + whole * k + p * wide;
+                if (last) {
+                    F(storeu)(end, F(loadu)(b + whole));
+                }
+                F(storeu)(end + last, F(maskz_loadu)(mask, b + whole + last));
+            }
         }
+        return;
     }
-    else if (b_row == 1) {
-        for (npy_intp j = 0; j < wide; j += LANES) {
-            NAME(turn)(b + j * b_column, b_column, columns - j < LANES ? columns - j : LANES, k, to + j, wide, LANES);
+    for (npy_intp j = 0; j < columns; j += both) {
+        const npy_intp some = columns - j < both ? columns - j : both, room = some > LANES ? both : LANES;
+        T *panel = to + j * k;
+        if (b_row == 1) {
+            for (npy_intp i = 0; i < room; i += LANES) {
+                NAME(turn)(b + (j + i) * b_column, b_column, some - i < LANES ? some - i : LANES, k, panel + i, room, LANES);
+            }
+            continue;
         }
-    }
-    else {
         for (npy_intp p = 0; p < k; p++) {
-            for (npy_intp j = 0; j < wide; j++) {
-                to[p * wide + j] = j < columns ? b[p * b_row + j * b_column] : 0;
+            for (npy_intp i = 0; i < room; i++) {
+                panel[p * room + i] = i < some ? b[p * b_row + (j + i) * b_column] : 0;
             }
         }
     }
@@ -154,7 +173,7 @@ static void NAME(rows_by_block)(const Gemm *g, npy_intp m, npy_intp n, npy_intp 
         for (npy_intp j = 0; j < n; j += 2 * LANES) {
             const npy_intp columns = n - j < 2 * LANES ? n - j : 2 * LANES, vectors = columns > LANES ? 2 : 1;
             const MASK mask = (MASK)(((npy_uint32)1 << (columns - (vectors - 1) * LANES)) - 1);
-            NAME(tiles)[rows / 2][space == NULL][vectors - 1](g, k, left, g->a_row, packed ? b + j * k : b + j, packed ? vectors * LANES : b_row,
+            NAME(tiles)[rows][space == NULL][vectors - 1](g, k, left, g->a_row, packed ? b + j * k : b + j, packed ? vectors * LANES : b_row,
                                                               c + i * g->c_row + j, mask, bias == NULL ? NULL : bias + j);
         }
         i += rows;
@@ -183,7 +202,7 @@ static void NAME(part)(const Gemm *all, npy_intp from, npy_intp to, npy_intp beg
     const npy_intp m = to - from, size = sizeof(T), both = 2 * LANES;
     const npy_intp blocks = g.k > DEEP ? (g.k + DEEP - 1) / DEEP : 1, deep = (g.k + blocks - 1) / blocks;
     const npy_intp wide = end - begin < COLUMNS ? end - begin : COLUMNS;
-    const int b_packed = g.b_column != 1 || (m > 3 * MOST_ROWS && g.k * g.b_row * size > DIRECT_BYTES);
+    const int b_packed = g.b_column != 1 || (m > 3 * MOST_ROWS && deep * g.b_row * size > DIRECT_BYTES);
     /* Rows that lie a page apart would share one set of the first cache. */
     const int a_packed = g.a_k != 1 || (wide > WORTH_PACKING && m > 4) || (g.a_row * size) % 1024 == 0;
     const npy_intp for_a = a_packed ? (MOST_ROWS * deep + both) / both * both : 0;
@@ -201,9 +220,8 @@ static void NAME(part)(const Gemm *all, npy_intp from, npy_intp to, npy_intp beg
         do { /* once where k is 0 */
             const npy_intp k = g.k - p < deep ? g.k - p : deep;
             const T *b = (const T *)g.b + p * g.b_row + first * g.b_column;
-            for (npy_intp j = 0; b_packed && j < n; j += both) {
-                const npy_intp columns = n - j < both ? n - j : both;
-                NAME(pack_columns)(b + j * g.b_column, g.b_row, g.b_column, columns, k, block + j * k, columns > LANES ? both : LANES);
+            if (b_packed) {
+                NAME(pack_block)(b, g.b_row, g.b_column, n, k, block);
             }
             NAME(rows_by_block)(&g, m, n, k, (const T *)g.a + from * g.a_row + p * g.a_k, b_packed ? block : b, g.b_row, b_packed,
                                 (T *)g.c + from * g.c_row + first, p + k < g.k || g.bias == NULL ? NULL : (const T *)g.bias + first,

@@ -207,7 +207,7 @@ static void few_rows_part(void *work, npy_intp begin, npy_intp end)
 static PyObject *few_rows(Product *p, int width, const void *bias)
 {
     npy_intp a[2] = {p->a[0], p->a[1]}, b[2] = {p->b[0], p->b[1]};
-    if (p->m < 2 || p->m > FEW_ROWS || p->n < 8 || p->k < (p->m > 8 ? 128 : 32) || !in_items(a, width) || !in_items(b, width) || a[1] != 1 || b[0] != 1) {
+    if (p->m < 2 || p->m > (S.vectors == 2 ? 7 : FEW_ROWS) || p->n < 8 || p->k < (p->m > 8 ? 128 : 32) || !in_items(a, width) || !in_items(b, width) || a[1] != 1 || b[0] != 1) {
         return NULL;
     }
     PyObject *out = new_array(p->ndim, p->dims, PyArray_DESCR(p->left));
@@ -340,7 +340,10 @@ static PyObject *product(PyObject *left, PyObject *right, PyObject *added, int t
     if (!p.count || !p.m || !p.n || !p.k) {
         return NULL;
     }
-    PyObject *out = small_floats(&p, width, bias);
+    PyObject *out = p.count > 1 ? own_floats(&p, width, bias) : NULL;
+    if (out == NULL && !PyErr_Occurred()) {
+        out = small_floats(&p, width, bias);
+    }
     if (out == NULL && !PyErr_Occurred() && !p.batch) {
         out = few_rows(&p, width, bias);
     }
