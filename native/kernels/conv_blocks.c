@@ -63,6 +63,9 @@ static int start_blocks(const Conv *v, int width, Blocks *s)
 
 int conv_forward(const Conv *v, int width, const void *x, const void *weight, const void *shift, void *result)
 {
+    if (windows_serve(v, width)) {
+        return windows_forward(v, x, weight, shift, result);
+    }
     Blocks s;
     if (!start_blocks(v, width, &s)) {
         return 0;
@@ -87,6 +90,9 @@ int conv_forward(const Conv *v, int width, const void *x, const void *weight, co
 
 int conv_input_gradient(const Conv *v, int width, const void *gradient, const void *weight, void *x)
 {
+    if (windows_serve_input_gradient(v, width)) {
+        return windows_input_gradient(v, gradient, weight, x);
+    }
     Blocks s;
     if (!start_blocks(v, width, &s)) {
         return 0;
@@ -155,6 +161,9 @@ static void weight_pieces(void *work, npy_intp begin, npy_intp end)
 
 int conv_weight_gradient(const Conv *v, int width, const void *gradient, const void *x, void *weight)
 {
+    if (windows_serve_weight_gradient(v, width)) {
+        return windows_weight_gradient(v, gradient, x, weight);
+    }
     const npy_intp count = v->outputs * (v->channels / v->groups) * v->places, products = v->batch * count * v->plane_out;
     WeightPieces all = {.v = v, .width = width, .gradient = gradient, .x = x, .pieces = 1};
     if (part_threads > 1 && products > 8 * PART_ELEMENTS * (npy_intp)part_threads && v->plane_out > 32) {

@@ -15,38 +15,12 @@
 #define PRODUCTS_EACH 65536 /* multiplications that are worth a thread, by a vector of 16 */
 
 #if HAS_WIDE
-#include <immintrin.h>
+#include "turn.h"
 
 /* The rows of the next tile: there are tiles of 1 to 8, 10, 12 and 14 rows. */
 static inline npy_intp rows_of(npy_intp left)
 {
     return left >= MOST_ROWS ? MOST_ROWS : left > 8 ? left & ~(npy_intp)1 : left;
-}
-
-WIDEST static inline void transpose_float(__m512 *r)
-{
-    __m512 t[16];
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4) {
-        for (int j = 0; j < 2; j++) {
-            const __m512d low = _mm512_castps_pd(t[i + j]), high = _mm512_castps_pd(t[i + j + 2]);
-            r[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
-            r[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
-        }
-    }
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
-        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
-        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
-        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
-    }
-    for (int i = 0; i < 8; i++) {
-        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
-        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
-    }
 }
 
 WIDEST static inline void transpose_double(__m512d *r)
@@ -104,6 +78,21 @@ static void some_rows_or_columns(void *work, npy_intp begin, npy_intp end)
     const npy_intp from = all->by_rows ? begin : 0, to = all->by_rows ? end : all->g->m;
     const npy_intp first = all->by_rows ? 0 : begin, last = all->by_rows ? all->g->n : end;
     (all->width == 4 ? part_float : part_double)(all->g, from, to, first, last);
+}
+
+void pack_turned(const float *b, npy_intp b_column, npy_intp columns, npy_intp k, float *to)
+{
+    pack_block_float(b, 1, b_column, columns, k, to);
+}
+
+void pack_rows(const float *a, npy_intp a_row, npy_intp rows, npy_intp k, float *to)
+{
+    pack_rows_float(a, a_row, 1, rows, k, to);
+}
+
+void turn(const float *from, npy_intp row, npy_intp rows, npy_intp k, float *to, npy_intp step)
+{
+    turn_float(from, row, rows, k, to, step, 16);
 }
 
 int gemm_serves(const Gemm *g)

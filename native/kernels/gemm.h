@@ -19,4 +19,14 @@ INTERNAL int gemm_serves(const Gemm *g);
 /* The product, of items of 4 or 8 bytes. Each element is summed over k in one order, whatever m, n and the threads are. Needs no GIL. */
 INTERNAL void gemm(int width, const Gemm *g);
 
+/* The columns of a matrix, whose elements lie side by side and which begin `b_column` elements from each other, as tiles read them: p by p for 32 columns,
+ * then for the next 32; the last may be 16, and columns that are not there are 0. Only where gemm_serves may say yes. */
+INTERNAL void pack_turned(const float *b, npy_intp b_column, npy_intp columns, npy_intp k, float *to);
+
+/* Rows, at most 14, whose elements lie side by side and which begin `a_row` elements from each other: p by p. */
+INTERNAL void pack_rows(const float *a, npy_intp a_row, npy_intp rows, npy_intp k, float *to);
+
+/* to[p * step + i] = from[i * row + p] for p up to k and i up to 16; 0 from `rows` on. */
+INTERNAL void turn(const float *from, npy_intp row, npy_intp rows, npy_intp k, float *to, npy_intp step);
+
 #endif
