@@ -96,7 +96,7 @@ static void turn_channels(void *work, npy_intp begin, npy_intp end)
     const npy_intp inputs = all->v->channels / all->v->groups, each = all->wide / 16;
     for (npy_intp i = begin; i < end; i++) {
         const npy_intp g = i / each, c = i % each * 16, some = inputs - c < 16 ? inputs - c : 16;
-        turn(all->source + (g * inputs + c) * all->positions, all->positions, some, all->positions, all->x + g * all->positions * all->wide + c, all->wide);
+        turn(all->source + (g * inputs + c) * all->positions, all->positions, some, all->positions, all->x + g * all->positions * all->wide + c, all->wide, 16);
     }
 }
 
@@ -172,11 +172,10 @@ int windows_weight_gradient(const Conv *v, const float *gradient, const float *x
         in_parts(some_places, &all, units, grain_of(outputs * v->plane_out * 2));
     }
     for (npy_intp g = 0; g < v->groups; g++) {
-        for (npy_intp o = 0; o < outputs; o++) {
-            for (npy_intp c = 0; c < inputs; c++) {
-                for (npy_intp p = 0; p < v->places; p++) {
-                    *weight++ = space[((g * v->places + p) * outputs + o) * wide + c];
-                }
+        for (npy_intp o = 0; o < outputs; o++, weight += inputs * v->places) {
+            for (npy_intp p = 0; p < v->places; p += 16) {
+                const npy_intp some = v->places - p < 16 ? v->places - p : 16;
+                turn(space + ((g * v->places + p) * outputs + o) * wide, outputs * wide, some, inputs, weight + p, v->places, some);
             }
         }
     }

@@ -140,7 +140,24 @@ int windows_serve(const Conv *v, int width)
            (v->places > 1 || v->w.stride[2] > 1);
 }
 
-int windows_forward(const Conv *v, const float *x, const float *weight, const float *shift, float *result)
+/* The weights of a group as the tiles read them. `turned` ones lie with the channels before the outputs. */
+static void pack_weights(const Conv *v, const float *weight, int turned, float *to)
+{
+    const npy_intp outputs = v->outputs / v->groups, inputs = v->channels / v->groups, deep = inputs * v->places;
+    if (!turned) {
+        pack_turned(weight, deep, outputs, deep, to);
+        return;
+    }
+    for (npy_intp o = 0; o < outputs; o += 16) {
+        const npy_intp wide = outputs - o / 32 * 32 > 16 ? 32 : 16, some = outputs - o < 16 ? outputs - o : 16;
+        for (npy_intp c = 0; c < inputs; c++) {
+            turn(weight + (c * outputs + o) * v->places, v->places, some, v->places, to + o / 32 * 32 * deep + c * v->places * wide + o % 32, wide, 16);
+        }
+    }
+}
+
+/* With `turned` weights the places go backwards. */
+static int convolve(const Conv *v, const float *x, const float *weight, int turned, const float *shift, float *result)
 {
     const npy_intp *in = v->w.in, *padding = v->w.padding, outputs = v->outputs / v->groups, inputs = v->channels / v->groups;
     const int is_padded = padding[0] || padding[1] || padding[2];
@@ -159,14 +176,16 @@ int windows_forward(const Conv *v, const float *x, const float *weight, const fl
             for (npy_intp j = 0; j < v->w.kernel[1]; j++) {
                 for (npy_intp k = 0; k < v->w.kernel[2]; k++) {
                     const npy_intp at = i * v->w.dilation[0] * (in[1] + 2 * padding[1]) + j * v->w.dilation[1];
-                    offsets[p++] = c * plane + at * row + k * v->w.dilation[2];
+                    const npy_intp place = turned ? v->places - 1 - p % v->places : p % v->places;
+                    offsets[c * v->places + place] = c * plane + at * row + k * v->w.dilation[2];
+                    p++;
                 }
             }
         }
     }
     float *shifts = space + v->groups * packed * deep, *padded = shifts + v->groups * packed;
     for (npy_intp g = 0; g < v->groups; g++) {
-        pack_turned(weight + g * outputs * deep, deep, outputs, deep, space + g * packed * deep);
+        pack_weights(v, weight + g * outputs * deep, turned, space + g * packed * deep);
         for (npy_intp o = 0; o < packed; o++) {
             shifts[g * packed + o] = shift != NULL && o < outputs ? shift[g * outputs + o] : 0;
         }
@@ -211,28 +230,15 @@ int windows_serve_input_gradient(const Conv *v, int width)
     return turned_round(v, &other) && windows_serve(&other, width);
 }
 
+int windows_forward(const Conv *v, const float *x, const float *weight, const float *shift, float *result)
+{
+    return convolve(v, x, weight, 0, shift, result);
+}
+
 int windows_input_gradient(const Conv *v, const float *gradient, const float *weight, float *x)
 {
     Conv other;
-    const npy_intp outputs = v->outputs / v->groups, inputs = v->channels / v->groups, places = v->places;
-    float *turned = turned_round(v, &other) ? PyMem_RawMalloc((size_t)(v->outputs * inputs * places) * sizeof(float)) : NULL;
-    if (turned == NULL) {
-        return 0;
-    }
-    for (npy_intp g = 0; g < v->groups; g++) {
-        for (npy_intp o = 0; o < outputs; o++) {
-            for (npy_intp i = 0; i < inputs; i++) {
-                const float *from = weight + ((g * outputs + o) * inputs + i) * places;
-                float *to = turned + ((g * inputs + i) * outputs + o) * places;
-                for (npy_intp p = 0; p < places; p++) {
-                    to[p] = from[places - 1 - p];
-                }
-            }
-        }
-    }
-    const int fine = windows_forward(&other, gradient, turned, NULL, x);
-    PyMem_RawFree(turned);
-    return fine;
+    return turned_round(v, &other) && convolve(&other, gradient, weight, 1, NULL, x);
 }
 #else
 int windows_serve(const Conv *v, int width)

@@ -90,9 +90,9 @@ void pack_rows(const float *a, npy_intp a_row, npy_intp rows, npy_intp k, float 
     pack_rows_float(a, a_row, 1, rows, k, to);
 }
 
-void turn(const float *from, npy_intp row, npy_intp rows, npy_intp k, float *to, npy_intp step)
+void turn(const float *from, npy_intp row, npy_intp rows, npy_intp k, float *to, npy_intp step, npy_intp kept)
 {
-    turn_float(from, row, rows, k, to, step, 16);
+    turn_float(from, row, rows, k, to, step, kept);
 }
 
 int gemm_serves(const Gemm *g)

@@ -26,7 +26,7 @@ INTERNAL void pack_turned(const float *b, npy_intp b_column, npy_intp columns, n
 /* Rows, at most 14, whose elements lie side by side and which begin `a_row` elements from each other: p by p. */
 INTERNAL void pack_rows(const float *a, npy_intp a_row, npy_intp rows, npy_intp k, float *to);
 
-/* to[p * step + i] = from[i * row + p] for p up to k and i up to 16; 0 from `rows` on. */
-INTERNAL void turn(const float *from, npy_intp row, npy_intp rows, npy_intp k, float *to, npy_intp step);
+/* to[p * step + i] = from[i * row + p] for p up to k and i up to `kept`, at most 16; 0 from `rows` on. */
+INTERNAL void turn(const float *from, npy_intp row, npy_intp rows, npy_intp k, float *to, npy_intp step, npy_intp kept);
 
 #endif

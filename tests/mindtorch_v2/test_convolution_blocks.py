@@ -33,6 +33,10 @@ CASES: list[dict[str, Any]] = [
     {"x": (2, 16, 30, 20), "w": (8, 16, 3, 3), "padding": (1, 2)},
     {"x": (1, 70, 40, 41), "w": (9, 70, 3, 3), "padding": (1, 1)},  # several blocks, the last one smaller
     {"x": (2, 8, 19, 23), "w": (12, 4, 5, 2), "stride": (2, 3), "dilation": (2, 1), "padding": (3, 0), "groups": 2},
+    {"x": (2, 14, 30, 45), "w": (35, 14, 3, 3), "padding": (1, 1)},  # three vectors, not all full
+    {"x": (1, 40, 9, 16), "w": (48, 20, 3, 5), "padding": (0, 2), "stride": (1, 2), "dilation": (1, 2), "groups": 2},
+    {"x": (2, 13, 4, 9, 16), "w": (14, 13, 2, 3, 3), "padding": (1, 1, 0)},
+    {"x": (1, 24, 20, 20), "w": (24, 24, 1, 1), "stride": (1, 2)},
     {"x": (2, 64, 900), "w": (16, 64, 5), "padding": (2,)},  # rows that are taken in parts
     {"x": (3, 32, 7, 9), "w": (24, 32, 1, 1)},
     {"x": (3, 32, 7, 9), "w": (24, 32, 1, 1), "stride": (2, 2)},

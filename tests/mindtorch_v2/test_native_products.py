@@ -87,3 +87,41 @@ def test_added_products(dtype: str, factors: tuple) -> None:
 def test_ignored_addend_may_hold_nan() -> None:
     nan, ones = np.full((2, 2), np.nan, np.float32), np.ones((2, 2), np.float32)
     assert np.array_equal(products.addmm(nan, ones, ones, 0, 1), ones * 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("k", [1, 16, 255, 513])
+def test_large_products_of_all_sizes_and_layouts(k: int, dtype: str) -> None:
+    near = 1e-5 if dtype == "float32" else 1e-13
+    for m, n in itertools.product((2, 3, 9, 15, 58), (4, 17, 33, 520)):
+        left, right = _array((m, k), dtype, 1), _array((k, n), dtype, 2)
+        wanted = left.astype(np.float64) @ right.astype(np.float64)
+        for a, b in itertools.product(_layouts(left), _layouts(right)):
+            exact = a.astype(np.float64) @ b.astype(np.float64)
+            np.testing.assert_allclose(products.mm(a, b), exact, rtol=near, atol=near * np.sqrt(k))
+        shift = _array((n,), dtype, 3)
+        found = products.linear(left, np.ascontiguousarray(right.T), shift)
+        np.testing.assert_allclose(found, wanted + shift, rtol=near, atol=near * np.sqrt(k))
+
+
+def test_a_row_of_a_product_is_the_same_whatever_rows_are_beside_it() -> None:
+    left, right = _array((60, 300), "float32", 1), _array((300, 70), "float32", 2)
+    whole = products.mm(left, right)
+    if not np.array_equal(products.mm(left[:30], right), whole[:30]):
+        pytest.skip("products are the BLAS's on this processor, which promises nothing")
+    for m in (8, 9, 14, 15, 29, 59):
+        np.testing.assert_array_equal(products.mm(left[:m], right), whole[:m])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_batches_of_products(dtype: str) -> None:
+    near = 1e-5 if dtype == "float32" else 1e-13
+    for left, right in (
+        ((7, 30, 65), (7, 65, 40)),
+        ((3, 1, 20, 50), (1, 4, 50, 33)),
+        ((600, 8, 8), (600, 8, 8)),
+        ((5, 9, 30), (30, 21)),
+    ):
+        for a, b in itertools.product(_layouts(_array(left, dtype, 1)), _layouts(_array(right, dtype, 2))):
+            exact = a.astype(np.float64) @ b.astype(np.float64)
+            np.testing.assert_allclose(products.matmul(a, b), exact, rtol=near, atol=near * 30)
