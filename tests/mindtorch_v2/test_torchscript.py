@@ -223,6 +223,21 @@ def test_operators_that_traces_name():
     check(method("return torch.add(ops.prim.NumToTensor(torch.size(x, 2)), 1)")(x), torch.tensor(4))
 
 
+def test_named_examples_come_in_any_order():
+    class Quotient(nn.Module):
+        def forward(self, above, less=None, below=None):
+            return (above if less is None else above - less) / below
+
+    above, less, below = torch.tensor([9.0, 5.0]), torch.tensor([1.0, 3.0]), torch.tensor([4.0, 8.0])
+    traced = trace(Quotient(), example_kwarg_inputs={"below": below, "above": above, "less": less})
+    check(traced(less=less, below=below, above=above), torch.tensor([2.0, 0.25]))
+    check(traced(above, less, below), torch.tensor([2.0, 0.25]))
+    check(trace(Quotient(), example_kwarg_inputs={"below": below, "above": above})(above, below), above / below)
+    words = r"^'under' is not in forward\(\) method's arguments,\n {25}valid arguments name are \[above,less,below\]$"
+    with pytest.raises(NameError, match=words):
+        trace(Quotient(), example_kwarg_inputs={"above": above, "under": below})
+
+
 def test_hooks_and_keywords():
     code = """class M(Module):
   __forward_pre_hooks__ = ["before", ]

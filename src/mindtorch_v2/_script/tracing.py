@@ -79,6 +79,7 @@ def trace(
             "example_kwarg_inputs should be a dict" if example_inputs is None else "trace needs example inputs"
         )
     module = func if isinstance(func, nn.Module) else None
+    named = _in_order(func, named)
     made = _Tracer(module, _name_of(func)).run(func, arguments, named, strict)
     if check_trace:
         _check(made, func, arguments, named, check_tolerance)
@@ -90,6 +91,26 @@ def trace_module(mod: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: A
     if set(inputs) != {"forward"}:
         raise NotImplementedError("trace_module: only forward is traced")
     return trace(mod, inputs["forward"], *args, **kwargs)
+
+
+def _in_order(func: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """Named arguments in the order in which the function or `forward` has them, in which the trace takes them too.
+
+    NameError for one that `forward` does not name.
+    """
+    import inspect
+
+    try:
+        parameters = inspect.signature(func.forward if isinstance(func, nn.Module) else func).parameters
+    except (TypeError, ValueError):
+        return named
+    known = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    other = [name for name in named if name not in known]
+    if other and isinstance(func, nn.Module):
+        raise NameError(
+            f"'{other[0]}' is not in forward() method's arguments,\n                         valid arguments name are [{','.join(known)}]"
+        )
+    return {name: named[name] for name in (*known, *other) if name in named}
 
 
 def _name_of(func: Any) -> str:
