@@ -329,13 +329,13 @@ def log2_(input):
     return call_inplace(tables.log2, (input,))
 
 
-@road((tables.log10, numpy.log10, None), )
+@road((tables.log10,), )
 def log10(input, *, out=None):
     """log10(Tensor self) -> Tensor"""
     return call(tables.log10, (input,), out)
 
 
-@road((tables.log10, numpy.log10, None), inplace=True)
+@road((tables.log10,), inplace=True)
 def log10_(input):
     """The in-place form of log10: writes into its first argument and returns it."""
     return call_inplace(tables.log10, (input,))

@@ -319,13 +319,13 @@ def log2_(self):
     return call_inplace(tables.log2, (self,))
 
 
-@road((tables.log10, numpy.log10, None), method=True)
+@road((tables.log10,), method=True)
 def log10(self):
     """log10(Tensor self) -> Tensor"""
     return call(tables.log10, (self,))
 
 
-@road((tables.log10, numpy.log10, None), method=True, inplace=True)
+@road((tables.log10,), method=True, inplace=True)
 def log10_(self):
     """The in-place form of log10."""
     return call_inplace(tables.log10, (self,))

@@ -161,7 +161,7 @@ log2 = Operator("log2", "",
 )
 log10 = Operator("log10", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.log10, cast=(0,), kernels={"cpu": numpy.log10},
+    meta=_meta.log10, cast=(0,), kernels={"cpu": kernels_pointwise.log10},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True,
 )
 log1p = Operator("log1p", "",

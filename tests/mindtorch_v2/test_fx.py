@@ -165,8 +165,8 @@ def test_tensor_constants():
 
 def test_own_tracer():
     class Whole(fx.Tracer):
-        def is_leaf_module(self, m, name):
-            return isinstance(m, torch.nn.Sequential) or super().is_leaf_module(m, name)
+        def is_leaf_module(self, m, module_qualified_name):
+            return isinstance(m, torch.nn.Sequential) or super().is_leaf_module(m, module_qualified_name)
 
     model = Model()
     graph = Whole().trace(model)
@@ -182,3 +182,59 @@ def test_submodules(traced):
     assert not hasattr(module, "extra") and hasattr(module, "lin")
     with pytest.raises(RuntimeError, match="that are not provided in `root`"):
         fx.GraphModule({}, module.graph)
+
+
+def test_points_of_insertion_last_without_with():
+    graph = fx.Graph()
+    first = graph.placeholder("a")
+    graph.inserting_after(first)
+    graph.call_function(torch.sin, (first,))
+    graph.call_function(torch.cos, (first,))
+    assert [node.name for node in graph.nodes] == ["a", "cos", "sin"]
+    with graph.inserting_before(first):
+        graph.placeholder("b")
+    graph.call_function(torch.tan, (first,))
+    assert [node.name for node in graph.nodes] == ["b", "a", "tan", "cos", "sin"]
+
+
+def test_tracers_of_others_use_the_private_parts():
+    import mindtorch_v2.fx._symbolic_trace as parts
+
+    class Tracer(fx.Tracer):
+        @parts.compatibility(is_backward_compatible=True)
+        def trace(self, root, concrete_args=None):
+            self.root, self.graph = root, fx.Graph(tracer_cls=type(self))
+            self.submodule_paths = {module: name for name, module in root.named_modules()}
+            self.tensor_attrs = {root.constant: "constant"}
+            function, arguments = self.create_args_for_root(type(root).forward, True, concrete_args)
+            assert isinstance(function, parts.FunctionType) and not isinstance(root, parts.ScriptObject)
+
+            @parts.functools.wraps(parts._orig_module_call)
+            def call(module, *args, **kwargs):
+                return self.call_module(module, lambda *a: parts._orig_module_call(module, *a), args, kwargs)
+
+            with parts._Patcher() as patcher:
+                patcher.patch_method(torch.nn.Module, "__call__", call, deduplicate=False)
+                parts._patch_wrapped_functions(patcher)
+                parts._autowrap_check(patcher, function.__globals__, self._autowrap_function_ids)
+                self.create_node("output", "output", (self.create_arg(function(*arguments)),), {})
+            return self.graph
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = torch.nn.Linear(2, 2)
+            self.constant = torch.ones(2)
+
+        def forward(self, x):
+            return self.lin(x) + self.constant
+
+    model = Model()
+    graph = Tracer().trace(model)
+    assert [(node.op, str(node.target)) for node in graph.nodes][:3] == [
+        ("placeholder", "x"),
+        ("call_module", "lin"),
+        ("get_attr", "constant"),
+    ]
+    assert torch.nn.Module.__call__ is parts._orig_module_call
+    assert torch.equal(fx.GraphModule(model, graph)(torch.ones(2)), model(torch.ones(2)))

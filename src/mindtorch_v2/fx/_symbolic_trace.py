@@ -9,15 +9,17 @@ Functions that know nothing of proxies, such as those of `math`, are replaced in
 from __future__ import annotations
 
 import builtins
+import functools
 import inspect
 import math
 import types
 from collections.abc import Callable, Iterator
-from functools import partial
+from types import FunctionType
 from typing import Any
 
 import mindtorch_v2
 
+from ._compatibility import compatibility as compatibility
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_aggregate
@@ -86,35 +88,82 @@ def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-class _Patches:
-    """Values that have been replaced for a while."""
+class _Patcher:
+    """Values that have been replaced for a while, or while it is entered.
+
+    Libraries whose tracers have a `trace` of their own call it by PyTorch's names, as they do the functions below Note [Tracers of others].
+    """
 
     def __init__(self) -> None:
         self.done: list[Callable[[], None]] = []
-        self.seen: set[int] = set()
+        self.visited: set[int] = set()
 
-    def attribute(self, owner: Any, name: str, value: Any) -> None:
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Any, deduplicate: bool = True) -> None:
+        """Replace an entry of a dict; a new one is taken out again. deduplicate: once, however often it is asked for."""
+        if name in frame_dict:
+            before = frame_dict[name]
+            if deduplicate and getattr(before, "_fx_patched", False):
+                return
+            self.done.append(lambda: frame_dict.__setitem__(name, before))
+        else:
+            self.done.append(lambda: frame_dict.__delitem__(name))
+        new_fn._fx_patched = deduplicate
+        frame_dict[name] = new_fn
+
+    def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
         """Replace an attribute of a class."""
-        if name in vars(owner):
-            before = vars(owner)[name]
-            self.done.append(lambda: setattr(owner, name, before))
+        if deduplicate and getattr(getattr(cls, name), "_fx_patched", False):
+            return
+        if name in vars(cls):
+            before = vars(cls)[name]
+            self.done.append(lambda: setattr(cls, name, before))
         else:
-            self.done.append(lambda: delattr(owner, name))
-        setattr(owner, name, value)
+            self.done.append(lambda: delattr(cls, name))
+        new_fn._fx_patched = deduplicate
+        setattr(cls, name, new_fn)
 
-    def item(self, table: dict[str, Any], name: str, value: Any) -> None:
-        """Replace an entry of a dict; a new one is taken out again."""
-        if name in table:
-            before = table[name]
-            self.done.append(lambda: table.__setitem__(name, before))
-        else:
-            self.done.append(lambda: table.__delitem__(name))
-        table[name] = value
+    def visit_once(self, thing: Any) -> bool:
+        """Whether it is asked for the first time about an object."""
+        seen = id(thing) in self.visited
+        self.visited.add(id(thing))
+        return not seen
 
-    def undo(self) -> None:
+    def revert_all_patches(self) -> None:
         """Put everything back, the last first."""
         while self.done:
             self.done.pop()()
+
+    def __enter__(self) -> _Patcher:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.revert_all_patches()
+
+
+# Note [Tracers of others]
+# A tracer of a library may have a `trace` that does what this module's does, by its private parts: the two methods of modules as they are without a tracer,
+# and what replaces functions in globals. They have PyTorch's names and arguments.
+
+
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Have functions recorded that `wrap` named."""
+    for (_, name), table in list(_wrapped.items()):
+        original = table.get(name, vars(builtins).get(name))
+        if original is not None:
+            patcher.patch(table, name, _recording(original))
+
+
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+    """Have functions recorded that globals hold, of those whose ids are given."""
+    if not patcher.visit_once(frame_dict):
+        return
+    for name, value in list(frame_dict.items()):
+        if not name.startswith("_") and callable(value) and id(value) in function_ids:
+            patcher.patch(frame_dict, name, _recording(value))
+
+
+_orig_module_call = mindtorch_v2.nn.Module.__call__
+_orig_module_getattr = mindtorch_v2.nn.Module.__getattr__
 
 
 class Tracer(TracerBase):
@@ -143,7 +192,7 @@ class Tracer(TracerBase):
         self.param_shapes_constant = param_shapes_constant
         self.submodule_paths: dict[Any, str] | None = None
         self.root: Any = None
-        self.tensor_attrs: dict[int, str] = {}
+        self.tensor_attrs: dict[Any, str] = {}
 
     # ------------------------------------------------------------------------------------------------ arguments
 
@@ -165,19 +214,19 @@ class Tracer(TracerBase):
 
     def _constant(self, value: Any, prefix: str) -> str:
         """The name of the attribute of the root that holds a tensor which is neither parameter nor buffer."""
-        name = self.tensor_attrs.get(id(value))
+        name = self.tensor_attrs.get(value)
         if name is None:
             number = 0
             while hasattr(self.root, f"{prefix}{number}"):
                 number += 1
-            name = self.tensor_attrs[id(value)] = f"{prefix}{number}"
+            name = self.tensor_attrs[value] = f"{prefix}{number}"
             setattr(self.root, name, value)
         return name
 
     def _collect_tensors(self, module: Any, prefix: str) -> None:
         for name, value in module.__dict__.items():
             if isinstance(value, mindtorch_v2.Tensor):
-                self.tensor_attrs[id(value)] = f"{prefix}{name}"
+                self.tensor_attrs[value] = f"{prefix}{name}"
         for name, child in module.named_children():
             self._collect_tensors(child, f"{prefix}{name}.")
 
@@ -218,7 +267,7 @@ class Tracer(TracerBase):
             for name, value in named:
                 if attr_val is value:
                     if name not in parameter_proxy_cache:
-                        factory = partial(self._parameter_proxy, name, attr_val) if shapes else None
+                        factory = functools.partial(self._parameter_proxy, name, attr_val) if shapes else None
                         parameter_proxy_cache[name] = self.create_proxy(
                             "get_attr", name, (), {}, proxy_factory_fn=factory
                         )
@@ -279,9 +328,7 @@ class Tracer(TracerBase):
             arguments = [*arguments, *keywords.values(), *variable]
             flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
             plain = code.replace(co_argcount=len(arguments), co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=flags)
-            return types.FunctionType(
-                plain, root_fn.__globals__, root_fn.__name__, None, root_fn.__closure__
-            ), arguments
+            return FunctionType(plain, root_fn.__globals__, root_fn.__name__, None, root_fn.__closure__), arguments
         return lambda *given: root_fn(*given, **keywords), arguments
 
     def _placeholder(self, name: str, default: tuple[Any, ...], annotation: Any = None) -> Any:
@@ -305,20 +352,20 @@ class Tracer(TracerBase):
         self.tensor_attrs = {}
         self._collect_tensors(self.root, "")
         annotations = getattr(inspect.unwrap(function), "__annotations__", {})
-        patches = _Patches()
+        patcher = _Patcher()
         _tracing += 1
         try:
             function, arguments = self.create_args_for_root(function, is_module, concrete_args)
-            self._patch(patches, function)
+            self._patch(patcher, function)
             result = function(*arguments)
             self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=annotations.get("return"))
         finally:
             _tracing -= 1
-            patches.undo()
+            patcher.revert_all_patches()
             self.submodule_paths = None
         return self.graph
 
-    def _patch(self, patches: _Patches, function: Callable[..., Any]) -> None:
+    def _patch(self, patcher: _Patcher, function: Callable[..., Any]) -> None:
         """Replace what would not be recorded otherwise: Note [Recording]."""
         module_class = mindtorch_v2.nn.Module
         call, read = module_class.__call__, module_class.__getattr__
@@ -328,26 +375,16 @@ class Tracer(TracerBase):
             return self.getattr(attr, read(module, attr), proxies)
 
         def call_of_module(module: Any, *args: Any, **kwargs: Any) -> Any:
-            self._wrap_globals(patches, getattr(inspect.unwrap(type(module).forward), "__globals__", {}))
+            table = getattr(inspect.unwrap(type(module).forward), "__globals__", {})
+            _autowrap_check(patcher, table, self._autowrap_function_ids)
             return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
 
-        for (_, name), table in list(_wrapped.items()):
-            original = table.get(name, vars(builtins).get(name))
-            if original is not None:
-                patches.item(table, name, _recording(original))
-        patches.attribute(module_class, "__getattr__", getattr_of_module)
-        patches.attribute(module_class, "__call__", call_of_module)
-        self._wrap_globals(patches, getattr(inspect.unwrap(function), "__globals__", {}))
-        for module in self._autowrap_search:
-            self._wrap_globals(patches, vars(module))
-
-    def _wrap_globals(self, patches: _Patches, table: dict[str, Any]) -> None:
-        if id(table) in patches.seen:
-            return
-        patches.seen.add(id(table))
-        for name, value in list(table.items()):
-            if not name.startswith("_") and callable(value) and id(value) in self._autowrap_function_ids:
-                patches.item(table, name, _recording(value))
+        _patch_wrapped_functions(patcher)
+        patcher.patch_method(module_class, "__getattr__", getattr_of_module, deduplicate=False)
+        patcher.patch_method(module_class, "__call__", call_of_module, deduplicate=False)
+        tables = [getattr(inspect.unwrap(function), "__globals__", {}), *map(vars, self._autowrap_search)]
+        for table in tables:
+            _autowrap_check(patcher, table, self._autowrap_function_ids)
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
@@ -361,3 +398,13 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, mindtorch_v2.nn.Module) else root.__name__
     return GraphModule(tracer.root, graph, name)
+
+
+def __getattr__(name: str) -> Any:
+    if (
+        name == "ScriptObject"
+    ):  # by which tracers of others ask for tensors that TorchScript holds: Note [Tracers of others]
+        from .._script.objects import Instance
+
+        return Instance
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

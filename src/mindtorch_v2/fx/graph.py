@@ -201,14 +201,12 @@ class Graph:
 
     # ------------------------------------------------------------------------------------------------ changing
 
-    @contextlib.contextmanager
-    def _insertion(self, insert: Callable[[Node], None]) -> Iterator[None]:
-        before = self._insert
-        self._insert = insert
-        try:
-            yield
-        finally:
-            self._insert = before
+    def _insertion(self, insert: Callable[[Node], None]) -> Any:
+        """A context at whose end nodes are added where they were before it; whether it is entered or not, `insert` adds them from now on."""
+        before, self._insert = self._insert, insert
+        left = contextlib.ExitStack()
+        left.callback(setattr, self, "_insert", before)
+        return left
 
     def inserting_before(self, n: Node | None = None) -> Any:
         """A context in which nodes are added before `n` (or at the beginning)."""
@@ -217,14 +215,8 @@ class Graph:
         return self._insertion(n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """A context in which nodes are added after `n` (or at the end), each after the one before."""
-        place = [self._root._prev if n is None else n]
-
-        def insert(node: Node) -> None:
-            place[0].append(node)
-            place[0] = node
-
-        return self._insertion(insert)
+        """A context in which nodes are added right after `n`, the last one first (or at the end, in their order)."""
+        return self._insertion(self._root.prepend if n is None else n.append)
 
     def erase_node(self, to_erase: Node) -> None:
         """Take a node out.
