@@ -15,7 +15,6 @@ enum { ROW_MAJOR = 101, AS_IT_IS = 111, TURNED = 112 }; /* as CBLAS has them */
 
 static struct {
     int looked;
-    void *library;
     Sgemm sgemm;
     Dgemm dgemm;
     void (*set_threads)(int);
@@ -34,7 +33,7 @@ static void look(void)
     PyObject *module = PyImport_ImportModule("numpy._core._multiarray_umath");
     PyObject *path = module == NULL ? NULL : PyModule_GetFilenameObject(module);
     const char *file = path == NULL ? NULL : PyUnicode_AsUTF8(path);
-    void *library = found.library = file == NULL ? NULL : dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+    void *library = file == NULL ? NULL : dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
     for (size_t i = 0; library != NULL && i < sizeof(names) / sizeof(names[0]) && found.dgemm == NULL; i++) {
         found.sgemm = (Sgemm)dlsym(library, names[i][0]);
         found.dgemm = found.sgemm == NULL ? NULL : (Dgemm)dlsym(library, names[i][1]);
@@ -53,27 +52,9 @@ static void look(void)
     Py_XDECREF(module);
     PyErr_Clear();
 }
-
-void *lapack(const char *name)
-{
-    static const char *const forms[] = {"scipy_%s_64_", "%s_64_", "scipy_%s_", "%s_"};
-    void *function = NULL;
-    for (size_t i = 0; has_blas() && i < sizeof(forms) / sizeof(forms[0]) && function == NULL; i++) {
-        char form[64];
-        PyOS_snprintf(form, sizeof(form), forms[i], name);
-        function = dlsym(found.library, form);
-    }
-    return function;
-}
 #else
 static void look(void)
 {
-}
-
-void *lapack(const char *name)
-{
-    (void)name;
-    return NULL;
 }
 #endif
 

@@ -18,8 +18,4 @@ INTERNAL void use_blas_threads(int count);
 /* `in_parts` of a loop that calls the BLAS, which takes one thread for each part meanwhile. */
 INTERNAL void in_parts_of_products(LoopPart part, void *work, npy_intp n, npy_intp grain);
 
-/* A function of LAPACK by its name in Fortran, without the underscore; NULL when it was not found. Needs the GIL. Its integers are 64 bits wide, or the
- * lower halves of such: they are passed as npy_int64, and read as such when they began as zeros. */
-INTERNAL void *lapack(const char *name);
-
 #endif

@@ -1,66 +1,30 @@
-/* LU factorisation with partial pivoting, and substitution, of float32 and float64: the inner blocks of what `ops/linalg.py` composes with products. */
-#include "native.h"
-#include <math.h>
-
-/* The columns from `start` to `stop` of every matrix are factored in place; rows are swapped as a whole, and columns from `stop` are left as they are
- * otherwise. `pivots` gets the rows (from 1), `info` the first zero pivot (from 1) unless there was one before.
+/* LU factorisation with partial pivoting, and substitution, of float32 and float64: recursive, as in Toledo, "Locality of Reference in LU Decomposition
+ * with Partial Pivoting" (1997), so that most of the work is products of matrices.
  */
-#define FACTOR(name, T, SIZE)                                                                                                              \
-    static void name##_panel(T *lu, npy_intp rows, npy_intp columns, npy_intp start, npy_intp stop, npy_int32 *pivots, npy_int32 *info)    \
-    {                                                                                                                                      \
-        for (npy_intp j = start; j < stop && j < rows; j++) {                                                                                          \
-            npy_intp chosen = j;                                                                                                           \
-            T largest = SIZE(lu[j * columns + j]);                                                                                         \
-            for (npy_intp i = j + 1; i < rows && largest == largest; i++) {                                                                \
-                T size = SIZE(lu[i * columns + j]);                                                                                        \
-                if (size > largest || size != size) {                                                                                      \
-                    largest = size;                                                                                                        \
-                    chosen = i;                                                                                                            \
-                }                                                                                                                          \
-            }                                                                                                                              \
-            pivots[j] = (npy_int32)(chosen + 1);                                                                                           \
-            T *head = lu + j * columns, *other = lu + chosen * columns;                                                                    \
-            for (npy_intp k = 0; chosen != j && k < columns; k++) {                                                                        \
-                T moved = head[k];                                                                                                         \
-                head[k] = other[k];                                                                                                        \
-                other[k] = moved;                                                                                                          \
-            }                                                                                                                              \
-            if (head[j] == 0 && !*info) {                                                                                                  \
-                *info = (npy_int32)(j + 1);                                                                                                \
-            }                                                                                                                              \
-            for (npy_intp i = j + 1; i < rows; i++) {                                                                                      \
-                T *restrict row = lu + i * columns;                                                                                        \
-                const T *restrict from = head;                                                                                             \
-                T factor = head[j] == 0 ? row[j] : row[j] / head[j];                                                                       \
-                row[j] = factor;                                                                                                           \
-                for (npy_intp k = j + 1; k < stop; k++) {                                                                                  \
-                    row[k] -= factor * from[k];                                                                                            \
-                }                                                                                                                          \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-    }                                                                                                                                      \
-    /* x becomes a^-1 x; the elements of a are `row` and `column` bytes apart, x is n rows of m. */                                        \
-    static void name##_solve(const char *a, npy_intp row, npy_intp column, T *x, npy_intp n, npy_intp m, int upper, int unit)              \
-    {                                                                                                                                      \
-        for (npy_intp step = 0; step < n; step++) {                                                                                        \
-            const npy_intp i = upper ? n - 1 - step : step, from = upper ? i + 1 : 0, to = upper ? n : i;                                  \
-            T *restrict target = x + i * m;                                                                                                \
-            for (npy_intp j = from; j < to; j++) {                                                                                         \
-                const T factor = *(const T *)(a + i * row + j * column);                                                                   \
-                const T *restrict source = x + j * m;                                                                                      \
-                for (npy_intp k = 0; k < m; k++) {                                                                                         \
-                    target[k] -= factor * source[k];                                                                                       \
-                }                                                                                                                          \
-            }                                                                                                                              \
-            const T by = *(const T *)(a + i * row + i * column);                                                                           \
-            for (npy_intp k = 0; !unit && k < m; k++) {                                                                                    \
-                target[k] /= by;                                                                                                           \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-    }
+#include "factor.h"
+#include <math.h>
+#include "blas.h"
+#include "gemm.h"
+#include "kinds.h"
 
-FACTOR(float, float, fabsf)
-FACTOR(double, double, fabs)
+#define PANEL 8     /* columns that are factored one by one */
+#define TOGETHER 16 /* rows that are substituted one by one */
+
+/* c (m, n) -= a (m, k) b (k, n). */
+static void subtract_product(int width, npy_intp m, npy_intp n, npy_intp k, const void *a, npy_intp a_row, npy_intp a_k, const void *b, npy_intp b_row,
+                             void *c, npy_intp c_row)
+{
+    const Gemm g = {a, b, c, NULL, m, n, k, a_row, a_k, b_row, 1, c_row, -1, 1};
+    if (gemm_serves(&g)) {
+        gemm(width, &g);
+    }
+    else {
+        multiply(width, a_k != 1, 0, m, n, k, -1, a, a_k == 1 ? a_row : a_k, b, b_row, 1, c, c_row);
+    }
+}
+
+#define LOOPS "factor_loops.h"
+#include "variants.h"
 
 static int is_int32(PyObject *object, npy_intp size)
 {
@@ -68,33 +32,38 @@ static int is_int32(PyObject *object, npy_intp size)
            PyArray_SIZE((PyArrayObject *)object) == size;
 }
 
-/* lu_panel(lu, start, stop, pivots, info): all of them written to. */
-static PyObject *panel_kernel(PyObject *const *args)
+/* Room for the columns of a panel. */
+static void *panel_space(npy_intp rows, int width)
 {
-    Py_ssize_t start, stop;
+    return PyMem_RawMalloc((size_t)(rows * PANEL * width + 1));
+}
+
+/* lu_in_place(lu, pivots, info): all of them written to. */
+static PyObject *factor_kernel(PyObject *const *args)
+{
     PyArrayObject *lu = (PyArrayObject *)args[0];
     int width = dense_width(args[0]);
-    if (!width || PyArray_NDIM(lu) != 3 || !PyArray_ISWRITEABLE(lu) || !as_index(args[1], &start) || !as_index(args[2], &stop)) {
+    if (!width || PyArray_NDIM(lu) != 3 || !PyArray_ISWRITEABLE(lu) || !has_blas()) {
         return NULL;
     }
     npy_intp count = PyArray_DIM(lu, 0), rows = PyArray_DIM(lu, 1), columns = PyArray_DIM(lu, 2), steps = rows < columns ? rows : columns;
-    if (start < 0 || stop > columns || start > stop || !is_int32(args[3], count * steps) || !is_int32(args[4], count)) {
+    if (!is_int32(args[1], count * steps) || !is_int32(args[2], count)) {
         return NULL;
     }
-    npy_int32 *pivots = PyArray_DATA((PyArrayObject *)args[3]), *info = PyArray_DATA((PyArrayObject *)args[4]);
+    npy_int32 *pivots = PyArray_DATA((PyArrayObject *)args[1]), *info = PyArray_DATA((PyArrayObject *)args[2]);
     char *data = PyArray_DATA(lu);
+    void *space = panel_space(rows, width);
+    if (space == NULL) {
+        return PyErr_NoMemory();
+    }
     PyThreadState *thread = PyArray_SIZE(lu) >= 1024 ? PyEval_SaveThread() : NULL;
     for (npy_intp b = 0; b < count; b++, data += rows * columns * width) {
-        if (width == 4) {
-            float_panel((float *)data, rows, columns, start, stop, pivots + b * steps, info + b);
-        }
-        else {
-            double_panel((double *)data, rows, columns, start, stop, pivots + b * steps, info + b);
-        }
+        CHOOSE(factor, width, (void *)data, rows, columns, 0, columns, pivots + b * steps, info + b, space);
     }
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }
+    PyMem_RawFree(space);
     return Py_NewRef(args[0]);
 }
 
@@ -108,18 +77,16 @@ static PyObject *substituted_kernel(PyObject *const *args)
         PyArray_DIM(a, 2) != PyArray_DIM(x, 1) || !PyBool_Check(args[2]) || !PyBool_Check(args[3])) {
         return NULL;
     }
-    const npy_intp n = PyArray_DIM(x, 1), m = PyArray_DIM(x, 2), row = PyArray_STRIDE(a, 1), column = PyArray_STRIDE(a, 2);
+    const npy_intp n = PyArray_DIM(x, 1), m = PyArray_DIM(x, 2), row = PyArray_STRIDE(a, 1) / width, column = PyArray_STRIDE(a, 2) / width;
+    if (PyArray_STRIDE(a, 1) % width || PyArray_STRIDE(a, 2) % width || (n > TOGETHER && ((row != 1 && column != 1) || !has_blas()))) {
+        return NULL;
+    }
     const int upper = args[2] == Py_True, unit = args[3] == Py_True;
     const char *from = PyArray_DATA(a);
     char *data = PyArray_DATA(x);
     PyThreadState *thread = PyArray_SIZE(x) >= 1024 ? PyEval_SaveThread() : NULL;
     for (npy_intp b = 0; b < PyArray_DIM(x, 0); b++, from += PyArray_STRIDE(a, 0), data += n * m * width) {
-        if (width == 4) {
-            float_solve(from, row, column, (float *)data, n, m, upper, unit);
-        }
-        else {
-            double_solve(from, row, column, (double *)data, n, m, upper, unit);
-        }
+        CHOOSE(substitute, width, (const void *)from, row, column, (void *)data, m, n, m, upper, unit);
     }
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
@@ -127,8 +94,190 @@ static PyObject *substituted_kernel(PyObject *const *args)
     return Py_NewRef(args[1]);
 }
 
+/* Square matrices with others of as many rows; 0 to decline. */
+static int is_system(PyObject *first, PyObject *second)
+{
+    const PyArrayObject *a = (PyArrayObject *)first, *b = (PyArrayObject *)second;
+    const int width = is_array(first) ? float_width((PyArrayObject *)first) : 0, ndim = width ? PyArray_NDIM(a) : 0;
+    if (ndim < 2 || !is_array(second) || float_width((PyArrayObject *)second) != width || PyArray_NDIM(b) != ndim || !PyArray_SIZE((PyArrayObject *)b) ||
+        PyArray_DIM(a, ndim - 1) != PyArray_DIM(a, ndim - 2) || PyArray_DIM(b, ndim - 2) != PyArray_DIM(a, ndim - 1)) {
+        return 0;
+    }
+    for (int d = 0; d < ndim - 2; d++) {
+        if (PyArray_DIM(a, d) != PyArray_DIM(b, d)) {
+            return 0;
+        }
+    }
+    return has_blas() ? width : 0;
+}
+
+/* The right sides `x` (n rows of m), which follow the rows of `lu`, become the solution; 0 for a singular matrix. */
+static int solve_one(int width, void *lu, npy_intp n, char *x, npy_intp m, npy_int32 *pivots, void *space)
+{
+    npy_int32 info = 0;
+    CHOOSE(factor, width, lu, n, n, 0, n, pivots, &info, space);
+    if (info) {
+        return 0;
+    }
+    for (npy_intp i = 0; i < n; i++) {
+        char *one = x + i * m * width, *other = x + (pivots[i] - 1) * m * width;
+        for (npy_intp k = 0; one != other && k < m * width; k++) {
+            const char moved = one[k];
+            one[k] = other[k];
+            other[k] = moved;
+        }
+    }
+    CHOOSE(substitute, width, lu, n, 1, (void *)x, m, n, m, 0, 1);
+    CHOOSE(substitute, width, lu, n, 1, (void *)x, m, n, m, 1, 0);
+    return 1;
+}
+
+size_t inverse_space(int width, npy_intp n)
+{
+    return (size_t)(n * n * width + n * PANEL * width + n * (npy_intp)sizeof(npy_int32));
+}
+
+int invert_by_products(int width, void *a, npy_intp n, void *space)
+{
+    char *lu = space, *panel = lu + n * n * width;
+    memcpy(lu, a, (size_t)(n * n * width));
+    memset(a, 0, (size_t)(n * n * width));
+    for (npy_intp i = 0; i < n; i++) {
+        if (width == 4) {
+            ((float *)a)[i * n + i] = 1;
+        }
+        else {
+            ((double *)a)[i * n + i] = 1;
+        }
+    }
+    return solve_one(width, lu, n, a, n, (npy_int32 *)(panel + n * PANEL * width), panel);
+}
+
+int cholesky_by_products(int width, void *a, npy_intp n)
+{
+    return width == 4 ? CHOOSE32(cholesky)(a, n, n) : CHOOSE64(cholesky)(a, n, n);
+}
+
+/* solved(a, b): a^-1 b; declines where a matrix is singular. */
+static PyObject *solved_kernel(PyObject *const *args)
+{
+    const int width = is_system(args[0], args[1]);
+    if (!width) {
+        return NULL;
+    }
+    PyObject *lu = PyArray_NewCopy((PyArrayObject *)args[0], NPY_CORDER), *x = lu == NULL ? NULL : PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER);
+    if (x == NULL) {
+        Py_XDECREF(lu);
+        return NULL;
+    }
+    const int ndim = PyArray_NDIM((PyArrayObject *)x);
+    const npy_intp n = PyArray_DIM((PyArrayObject *)x, ndim - 2), m = PyArray_DIM((PyArrayObject *)x, ndim - 1), count = PyArray_SIZE((PyArrayObject *)x) / (n * m);
+    char *data = PyArray_BYTES((PyArrayObject *)lu), *to = PyArray_BYTES((PyArrayObject *)x);
+    char *space = panel_space(n, width);
+    npy_int32 *pivots = PyMem_RawMalloc((size_t)n * sizeof(npy_int32));
+    if (space == NULL || pivots == NULL) {
+        Py_CLEAR(x);
+        PyErr_NoMemory();
+        goto done;
+    }
+    int fine = 1;
+    PyThreadState *thread = count * n * n >= 1024 ? PyEval_SaveThread() : NULL;
+    for (npy_intp b = 0; b < count && fine; b++) {
+        fine = solve_one(width, data + b * n * n * width, n, to + b * n * m * width, m, pivots, space);
+    }
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    if (!fine) {
+        Py_CLEAR(x);
+    }
+done:
+    PyMem_RawFree(space);
+    PyMem_RawFree(pivots);
+    Py_DECREF(lu);
+    return x;
+}
+
+/* The determinants of square matrices: with `as_log` their signs and the logarithms of their sizes. */
+static PyObject *determinants(PyObject *object, int as_log)
+{
+    PyArrayObject *a = (PyArrayObject *)object;
+    const int width = is_array(object) ? float_width(a) : 0, ndim = width ? PyArray_NDIM(a) : 0;
+    if (ndim < 2 || !PyArray_SIZE(a) || PyArray_DIM(a, ndim - 1) != PyArray_DIM(a, ndim - 2) || !has_blas()) {
+        return NULL;
+    }
+    const npy_intp n = PyArray_DIM(a, ndim - 1), count = PyArray_SIZE(a) / (n * n);
+    PyObject *lu = PyArray_NewCopy(a, NPY_CORDER), *first = new_array(ndim - 2, PyArray_DIMS(a), PyArray_DESCR(a));
+    PyObject *second = as_log ? new_array(ndim - 2, PyArray_DIMS(a), PyArray_DESCR(a)) : Py_NewRef(Py_None);
+    char *space = panel_space(n, width);
+    npy_int32 *pivots = PyMem_RawMalloc((size_t)n * sizeof(npy_int32));
+    int fine = lu != NULL && first != NULL && second != NULL;
+    if (fine && (space == NULL || pivots == NULL)) {
+        PyErr_NoMemory();
+        fine = 0;
+    }
+    char *data = fine ? PyArray_BYTES((PyArrayObject *)lu) : NULL;
+    PyThreadState *thread = fine && count * n * n >= 1024 ? PyEval_SaveThread() : NULL;
+    for (npy_intp b = 0; fine && b < count; b++, data += n * n * width) {
+        npy_int32 info = 0;
+        CHOOSE(factor, width, (void *)data, n, n, 0, n, pivots, &info, (void *)space);
+        double sign = 1;
+        for (npy_intp i = 0; i < n; i++) {
+            sign = pivots[i] == i + 1 ? sign : -sign;
+        }
+#define DIAGONAL(T, SIZE, LOGARITHM)                                                                                                       \
+    do {                                                                                                                                   \
+        T whole = (T)sign, logarithm = 0;                                                                                                  \
+        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
+            const T one = ((const T *)data)[i * (n + 1)];                                                                                  \
+            whole *= !as_log ? one : one > 0 ? (T)1 : one < 0 ? (T)-1 : one; /* 0 and NaN stay */                                          \
+            logarithm += as_log ? LOGARITHM(SIZE(one)) : 0;                                                                                \
+        }                                                                                                                                  \
+        ((T *)PyArray_DATA((PyArrayObject *)first))[b] = whole;                                                                            \
+        if (as_log) {                                                                                                                      \
+            ((T *)PyArray_DATA((PyArrayObject *)second))[b] = logarithm;                                                                   \
+        }                                                                                                                                  \
+    } while (0)
+        if (width == 4) {
+            DIAGONAL(float, fabsf, logf);
+        }
+        else {
+            DIAGONAL(double, fabs, log);
+        }
+    }
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    PyMem_RawFree(space);
+    PyMem_RawFree(pivots);
+    Py_XDECREF(lu);
+    if (!fine || !as_log) {
+        Py_XDECREF(second);
+    }
+    if (!fine) {
+        Py_XDECREF(first);
+        return NULL;
+    }
+    return as_log ? pair_of(first, second) : first;
+}
+
+/* det(A) */
+static PyObject *det_kernel(PyObject *const *args)
+{
+    return determinants(args[0], 0);
+}
+
+/* slogdet(A) */
+static PyObject *slogdet_kernel(PyObject *const *args)
+{
+    return determinants(args[0], 1);
+}
+
 const KernelEntry factor_kernels[] = {
-    {"linalg.lu_panel", panel_kernel},
+    {"linalg.lu_in_place", factor_kernel},
     {"linalg.substituted", substituted_kernel},
+    {"linalg.solved", solved_kernel},
+    {"linalg.det", det_kernel},
+    {"linalg.slogdet", slogdet_kernel},
     {NULL, NULL},
 };

@@ -1,7 +1,8 @@
-/* Inverses and Cholesky factors of float32 and float64, written as PyTorch lays them out: column by column. Small matrices by loops, since a call of LAPACK
- * costs more than they do; others by the LAPACK beside numpy's BLAS. A matrix that has none is left to Python, which says what is wrong with it.
+/* Inverses and Cholesky factors of float32 and float64, written as PyTorch lays them out: column by column. Small matrices by loops that are made for them.
+ * A matrix that has none is left to Python, which says what is wrong with it.
  */
 #include "blas.h"
+#include "factor.h"
 #include "kinds.h"
 #include <math.h>
 
@@ -83,42 +84,13 @@
 SMALL_LOOPS(float, float, fabsf, sqrtf)
 SMALL_LOOPS(double, double, fabs, sqrt)
 
-/* --- LAPACK */
-
-typedef void (*Potrf)(const char *uplo, const npy_int64 *n, void *a, const npy_int64 *lda, npy_int64 *info, size_t length);
-typedef void (*Getrf)(const npy_int64 *m, const npy_int64 *n, void *a, const npy_int64 *lda, npy_int64 *pivots, npy_int64 *info);
-typedef void (*Getri)(const npy_int64 *n, void *a, const npy_int64 *lda, const npy_int64 *pivots, void *work, const npy_int64 *size, npy_int64 *info);
-
-static struct {
-    Potrf potrf[2];
-    Getrf getrf[2];
-    Getri getri[2];
-} found;
-
-static int find_lapack(int is_double)
-{
-    if (found.getri[is_double] == NULL) {
-        found.potrf[is_double] = (Potrf)lapack(is_double ? "dpotrf" : "spotrf");
-        found.getrf[is_double] = (Getrf)lapack(is_double ? "dgetrf" : "sgetrf");
-        found.getri[is_double] = found.potrf[is_double] == NULL || found.getrf[is_double] == NULL ? NULL : (Getri)lapack(is_double ? "dgetri" : "sgetri");
-    }
-    return found.getri[is_double] != NULL;
-}
-
-#define PANEL 64 /* columns that LAPACK takes at a time, where it has room for them */
-
-/* `space` has room for n pivots and PANEL columns. */
+/* `space` is that of inverse_space where n is larger than SMALL. */
 static int invert(int is_double, void *a, npy_intp n, void *space)
 {
     if (n <= SMALL) {
         return is_double ? double_invert(a, n) : float_invert(a, n);
     }
-    npy_int64 order = n, info = 0, size = n * PANEL, *pivots = space;
-    found.getrf[is_double](&order, &order, a, &order, pivots, &info);
-    if (info == 0) {
-        found.getri[is_double](&order, a, &order, pivots, pivots + n, &size, &info);
-    }
-    return info == 0;
+    return invert_by_products(is_double ? 8 : 4, a, n, space);
 }
 
 static int factor(int is_double, void *a, npy_intp n)
@@ -126,9 +98,7 @@ static int factor(int is_double, void *a, npy_intp n)
     if (n <= SMALL) {
         return is_double ? double_cholesky(a, n) : float_cholesky(a, n);
     }
-    npy_int64 order = n, info = 0;
-    found.potrf[is_double]("L", &order, a, &order, &info, 1);
-    return info == 0;
+    return cholesky_by_products(is_double ? 8 : 4, a, n);
 }
 
 /* --- kernels */
@@ -141,7 +111,7 @@ static PyObject *in_columns(PyObject *object, int turned)
     if (ndim < 2 || ndim > MAX_DIMS || PyArray_DIM(x, ndim - 1) != PyArray_DIM(x, ndim - 2) || !PyArray_SIZE(x)) {
         return NULL;
     }
-    if (PyArray_DIM(x, ndim - 1) > SMALL && !find_lapack(float_width(x) == 8)) {
+    if (PyArray_DIM(x, ndim - 1) > SMALL && !has_blas()) {
         return NULL;
     }
     npy_intp strides[MAX_DIMS], step = PyArray_ITEMSIZE(x);
@@ -184,7 +154,7 @@ static PyObject *inverse_kernel(PyObject *const *args)
     const npy_intp n = PyArray_DIM(x, PyArray_NDIM(x) - 1), count = PyArray_SIZE(x) / (n * n);
     const int width = float_width(x);
     char *data = PyArray_BYTES(x);
-    void *space = n > SMALL ? PyMem_RawMalloc((size_t)(n * (PANEL * width + 8))) : NULL;
+    void *space = n > SMALL ? PyMem_RawMalloc(inverse_space(width, n)) : NULL;
     int fine = n <= SMALL || space != NULL;
     PyThreadState *thread = PyArray_SIZE(x) * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
     for (npy_intp i = 0; i < count && fine; i++) {

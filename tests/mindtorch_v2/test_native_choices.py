@@ -105,22 +105,39 @@ def test_patches_and_their_adjoint(dims: int, dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_factors_and_substitution(dtype: Any) -> None:
     generator = np.random.default_rng(4)
-    for rows, columns in [(1, 1), (5, 5), (6, 4), (4, 6)]:
+    for rows, columns in [(1, 1), (5, 5), (6, 4), (4, 6), (45, 45), (70, 33), (30, 90)]:
         a = generator.normal(size=(3, rows, columns)).astype(dtype)
         a[1, :, 0] = 0
         made = []
-        for panel in (linalg.lu_panel, linalg.lu_panel.__wrapped__):
+        for factor in (linalg.lu_in_place, linalg.lu_in_place.__wrapped__):
             lu, pivots, info = a.copy(), np.zeros((3, min(rows, columns)), np.int32), np.zeros(3, np.int32)
-            panel(lu, 0, columns, pivots, info)
+            factor(lu, pivots, info)
             made.append((lu, pivots, info))
-        assert_close(made[0][0], made[1][0], "lu", 40)
+        assert_close(made[0][0], made[1][0], "lu", 400)
         assert np.array_equal(made[0][1], made[1][1]) and made[0][2].tolist() == made[1][2].tolist() == [0, 1, 0]
-    a = generator.normal(size=(2, 6, 6)).astype(dtype) + 4 * np.eye(6, dtype=dtype)
-    b = generator.normal(size=(2, 6, 3)).astype(dtype)
-    for upper, unit in itertools.product((False, True), (False, True)):
-        for matrix in (a, a.swapaxes(1, 2)):
-            found = linalg.substituted(matrix, b.copy(), upper, unit)
-            assert_close(found, linalg.substituted.__wrapped__(matrix, b.copy(), upper, unit), "x", 40)
+    for n, m in ((6, 3), (37, 1), (50, 40)):
+        a = generator.normal(size=(2, n, n)).astype(dtype) / n + np.eye(n, dtype=dtype)
+        b = generator.normal(size=(2, n, m)).astype(dtype)
+        for upper, unit in itertools.product((False, True), (False, True)):
+            for matrix in (a, a.swapaxes(1, 2)):
+                found = linalg.substituted(matrix, b.copy(), upper, unit)
+                assert_close(found, linalg.substituted.__wrapped__(matrix, b.copy(), upper, unit), "x", 400)
+        assert_close(linalg.solved(a, b), np.linalg.solve(a, b), "solution", 400)
+        assert_close(linalg.solved(a.swapaxes(1, 2), b), np.linalg.solve(a.swapaxes(1, 2), b), "solution", 400)
+        for matrix in (a, a.swapaxes(1, 2), a[0]):
+            assert_close(linalg.det(matrix), np.linalg.det(matrix), "determinant", 400)
+            for found, wanted in zip(linalg.slogdet(matrix), np.linalg.slogdet(matrix), strict=True):
+                assert_close(found, np.asarray(wanted), "logarithm", 400)
+        square = a @ a.swapaxes(1, 2)
+        assert_close(linalg.cholesky_ex(square)[0], np.linalg.cholesky(square), "factor", 400)
+        assert_close(linalg.cholesky_ex(square, True)[0].swapaxes(1, 2), np.linalg.cholesky(square), "factor", 400)
+        assert_close(linalg.inv_ex(a)[0], np.linalg.inv(a), "inverse", 400)
+    singular = np.ones((2, 20, 20), dtype)
+    assert linalg.det(singular).tolist() == [0, 0]
+    assert [part.tolist() for part in linalg.slogdet(singular)] == [[0, 0], [-np.inf, -np.inf]]
+    assert np.isnan(linalg.det(np.full((3, 3), np.nan, dtype)))
+    nan = np.full((3, 3), np.nan, dtype)
+    assert np.isnan(linalg.solved(nan, np.ones((3, 1), dtype))).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex128])

@@ -76,8 +76,7 @@ def cholesky_ex(self: ndarray, upper: bool = False, check_errors: bool = False) 
 _BLOCK = 64  # columns that are factored, or rows that are solved, at once; the rest is products
 
 
-@kernel
-def lu_panel(lu: ndarray, start: int, stop: int, pivots: ndarray, info: ndarray) -> ndarray:
+def _lu_panel(lu: ndarray, start: int, stop: int, pivots: ndarray, info: ndarray) -> None:
     """Factor the columns from `start` to `stop` of matrices (count, rows, columns) in place. Rows are swapped as a whole; of the columns from `stop`
     on nothing is taken yet. Writes `pivots` and, where it is still 0, `info`."""
     each = np.arange(len(lu))
@@ -92,6 +91,22 @@ def lu_panel(lu: ndarray, start: int, stop: int, pivots: ndarray, info: ndarray)
         info[zero & (info == 0)] = j + 1
         lu[:, j + 1 :, j] /= np.where(zero, 1, head)[:, None]
         lu[:, j + 1 :, j + 1 : stop] -= lu[:, j + 1 :, j, None] * lu[:, j, None, j + 1 : stop]
+
+
+@kernel
+def lu_in_place(lu: ndarray, pivots: ndarray, info: ndarray) -> ndarray:
+    """Factor matrices (count, rows, columns) with partial pivoting. Writes `pivots` (count, steps) and, where it is still 0, `info` (count,)."""
+    rows, columns = lu.shape[1:]
+    steps = min(rows, columns)
+    step = _BLOCK if steps > _BLOCK else columns
+    for start in range(0, steps, step or 1):
+        stop = min(start + step, columns)
+        _lu_panel(lu, start, stop, pivots, info)
+        if stop < columns:
+            done, right = slice(start, min(stop, rows)), slice(stop, columns)
+            lu[:, done, right] = substituted(lu[:, done, done], np.array(lu[:, done, right], order="C"), False, True)
+            if stop < rows:
+                lu[:, stop:, right] -= np.matmul(lu[:, stop:, done], lu[:, done, right])
     return lu
 
 
@@ -102,15 +117,7 @@ def lu_factor_ex(A: ndarray, pivot: bool = True, check_errors: bool = False) -> 
     steps = min(rows, columns)
     pivots = np.zeros((count, steps), np.int32)
     info = np.zeros(count, np.int32)
-    step = _BLOCK if steps > _BLOCK else columns
-    for start in range(0, steps, step or 1):
-        stop = min(start + step, columns)
-        lu_panel(lu, start, stop, pivots, info)
-        if stop < columns:
-            done, right = slice(start, min(stop, rows)), slice(stop, columns)
-            lu[:, done, right] = substituted(lu[:, done, done], np.array(lu[:, done, right], order="C"), False, True)
-            if stop < rows:
-                lu[:, stop:, right] -= np.matmul(lu[:, stop:, done], lu[:, done, right])
+    lu_in_place(lu, pivots, info)
     info = info.reshape(A.shape[:-2])
     if check_errors:
         _refuse(info, "torch.linalg.lu_factor_ex", LU)
@@ -162,9 +169,7 @@ def lu(A: ndarray, pivot: bool = True) -> tuple[ndarray, ndarray, ndarray]:
 # --- solving ------------------------------------------------------------------------------------------------------------------
 
 
-@kernel
-def substituted(a: ndarray, x: ndarray, upper: bool, unit: bool) -> ndarray:
-    """x (count, n, m) becomes the solution of a @ result = x, row by row; of a (count, n, n) only the triangle is read."""
+def _substitute_rows(a: ndarray, x: ndarray, upper: bool, unit: bool) -> None:
     n = a.shape[-1]
     for i in range(n - 1, -1, -1) if upper else range(n):
         done = slice(i + 1, n) if upper else slice(0, i)
@@ -172,6 +177,18 @@ def substituted(a: ndarray, x: ndarray, upper: bool, unit: bool) -> ndarray:
             x[:, i] -= np.matmul(a[:, i, None, done], x[:, done])[:, 0]
         if not unit:
             x[:, i] /= a[:, i, i, None]
+
+
+@kernel
+def substituted(a: ndarray, x: ndarray, upper: bool, unit: bool) -> ndarray:
+    """x (count, n, m) becomes the solution of a @ result = x, block by block; of a (count, n, n) only the triangle is read."""
+    n = a.shape[-1]
+    starts = range(0, n, _BLOCK)
+    for start in reversed(starts) if upper else starts:
+        rows = slice(start, min(start + _BLOCK, n))
+        done = slice(rows.stop, n) if upper else slice(0, start)
+        x[:, rows] -= np.matmul(a[:, rows, done], x[:, done])
+        _substitute_rows(a[:, rows, rows], x[:, rows], upper, unit)
     return x
 
 
@@ -182,15 +199,7 @@ def _substitute(a: ndarray, b: ndarray, upper: bool, unit: bool) -> ndarray:
     shape = (*lead, *b.shape[-2:])
     x = _batch(np.array(b if b.shape == shape else np.broadcast_to(b, shape), order="C"))
     a = _batch(a if a.shape[:-2] == lead else np.broadcast_to(a, (*lead, n, n)))
-    if n <= _BLOCK:
-        return substituted(a, x, upper, unit).reshape(shape)
-    starts = range(0, n, _BLOCK)
-    for start in reversed(starts) if upper else starts:
-        rows = slice(start, min(start + _BLOCK, n))
-        done = slice(rows.stop, n) if upper else slice(0, start)
-        part = np.subtract(x[:, rows], np.matmul(a[:, rows, done], x[:, done]), order="C")
-        x[:, rows] = substituted(a[:, rows, rows], part, upper, unit)
-    return x.reshape(shape)
+    return substituted(a, x, upper, unit).reshape(shape)
 
 
 def solve_triangular(self: ndarray, B: ndarray, upper: bool, left: bool = True, unitriangular: bool = False) -> ndarray:
@@ -211,6 +220,12 @@ def _solve_by_lu(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
     return _substitute(factors, _substitute(factors, permuted, False, True), True, False), info
 
 
+@kernel
+def solved(a: ndarray, b: ndarray) -> ndarray:
+    """a^-1 b. LinAlgError for a matrix that is singular."""
+    return np.linalg.solve(a, b)
+
+
 def solve_ex(A: ndarray, B: ndarray, left: bool = True, check_errors: bool = False) -> tuple[ndarray, ndarray]:
     """(X with A @ X = B, or X @ A = B, info)."""
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
@@ -220,7 +235,7 @@ def solve_ex(A: ndarray, B: ndarray, left: bool = True, check_errors: bool = Fal
         a, b = A.swapaxes(-1, -2), b.swapaxes(-1, -2)
     info = np.zeros(A.shape[:-2], np.int32)
     try:
-        result = np.linalg.solve(a, b)
+        result = solved(a, b)
     except Failed:
         result, info = _solve_by_lu(a, b)
         if check_errors:
@@ -242,10 +257,12 @@ def inv_ex(A: ndarray, check_errors: bool = False) -> tuple[ndarray, ndarray]:
         return result, info
 
 
+@kernel
 def det(A: ndarray) -> ndarray:
     return np.linalg.det(A)
 
 
+@kernel
 def slogdet(A: ndarray) -> tuple[ndarray, ndarray]:
     """(sign, logarithm of the magnitude)."""
     return np.linalg.slogdet(A)
