@@ -321,7 +321,8 @@ static PyObject *product(PyObject *left, PyObject *right, PyObject *added, int t
         return NULL;
     }
     if (PyArray_ITEMSIZE(p.left) == 2 && PyArray_TYPE(p.left) != NPY_INT16) {
-        return half_product(&p, added);
+        PyObject *few = half_product(&p, added);
+        return few != NULL || PyErr_Occurred() ? few : amx_product(&p, added);
     }
     int width = float_width(p.left);
     const void *bias = NULL;

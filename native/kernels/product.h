@@ -32,4 +32,7 @@ static inline void advance(const Product *p, npy_intp *at, const char **a, const
 /* A product of half types of which one matrix has few rows (or columns), in float32, plus a row (or None); NULL declines. */
 INTERNAL PyObject *half_product(const Product *p, PyObject *added);
 
+/* A product of bfloat16 matrices by a processor's tiles, plus a row (or None); NULL without an exception where it has none, or the product is small. */
+INTERNAL PyObject *amx_product(const Product *p, PyObject *added);
+
 #endif

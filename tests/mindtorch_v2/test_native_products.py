@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from _native_outcomes import assert_close, needs_extension
 
+import mindtorch_v2 as torch
 from mindtorch_v2._backends.cpu.ops import matmul as products
 
 pytestmark = needs_extension
@@ -125,3 +126,30 @@ def test_batches_of_products(dtype: str) -> None:
         for a, b in itertools.product(_layouts(_array(left, dtype, 1)), _layouts(_array(right, dtype, 2))):
             exact = a.astype(np.float64) @ b.astype(np.float64)
             np.testing.assert_allclose(products.matmul(a, b), exact, rtol=near, atol=near * 30)
+
+
+@pytest.mark.parametrize("sizes", [(33, 70, 129), (12, 40, 96), (64, 31, 33), (5, 300, 64), (130, 64, 40)], ids=str)
+def test_products_of_bfloat16_round_once(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+
+    def rounded(shape: tuple, seed: int) -> torch.Tensor:
+        return torch.from_numpy(_array(shape, "float32", seed)).bfloat16()
+
+    def close(found: torch.Tensor, exact: np.ndarray) -> None:
+        assert found.dtype is torch.bfloat16
+        np.testing.assert_allclose(found.double().numpy(), exact, rtol=2**-8, atol=1e-4)
+
+    shift = rounded((n,), 3)
+    for left, right in (
+        (rounded((m, k), 1), rounded((k, n), 2)),
+        (rounded((k, m), 1).T, rounded((n, k), 2).T),
+        (rounded((m, 2 * k), 1)[:, ::2], rounded((k, 2 * n), 2)[:, ::2]),
+        (rounded((m, k + 1), 1)[:, 1:], rounded((n, k + 1), 2)[:, 1:].T),
+    ):
+        exact = left.double().numpy() @ right.double().numpy()
+        close(left @ right, exact)
+        close(torch.nn.functional.linear(left, right.T, shift), exact + shift.double().numpy())
+    left, right = rounded((3, m, k), 1), rounded((3, k, n), 2)
+    close(left @ right, left.double().numpy() @ right.double().numpy())
+    close(left @ right[0], left.double().numpy() @ right[0].double().numpy())
+    assert torch.isnan(left.fill_(float("nan")) @ right).all()
