@@ -1,11 +1,12 @@
 /* Pooling: maxima with their places, means, and their gradients, over planes of one to three dimensions. */
-#include "windows.h"
+#include "pool_rows.h"
 #include <math.h>
 
 /* Windows of adaptive pooling. */
 #define CELL_FROM(d, o) ((o)*w->in[d] / w->out[d])
 #define CELL_TO(d, o) ((((o) + 1) * w->in[d] + w->out[d] - 1) / w->out[d])
 
+#define IS_FLOATING 1
 #define IS_NAN(value) ((value) != (value))
 #define T float
 #define LOWEST (-INFINITY)
@@ -21,6 +22,8 @@
 #undef T
 #undef LOWEST
 #undef NAME
+#undef IS_FLOATING
+#define IS_FLOATING 0
 #undef IS_NAN
 #define IS_NAN(value) 0
 #define T npy_int64

@@ -1,4 +1,4 @@
-/* Maxima of windows; included for each type T, with LOWEST its least value and IS_NAN. */
+/* Maxima of windows; included for each type T, with LOWEST its least value, IS_FLOATING and IS_NAN. */
 
 /* Of one plane: the largest element of each window, and its number in the plane; the last NaN where there is one. */
 static void NAME(max_windows)(const T *x, const Windows *w, T *best, npy_int64 *index)
@@ -69,7 +69,10 @@ static void NAME(max_planes)(const void *input, const Windows *w, void *output, 
                 !w->padding[1] && !w->padding[2] && w->dilation[1] == 1 && w->dilation[2] == 1 && w->out[1] * 2 <= w->in[1] &&
                 w->out[2] * 2 <= w->in[2];
     for (npy_intp p = 0; p < planes; p++) {
-        if (quads) {
+        if (IS_FLOATING && !quads && serves_max_rows(w)) {
+            max_rows(sizeof(T), (const T *)input + p * cells, w, (T *)output + p * windows, index + p * windows);
+        }
+        else if (quads) {
             NAME(max_quads)((const T *)input + p * cells, w, (T *)output + p * windows, index + p * windows);
         }
         else {
