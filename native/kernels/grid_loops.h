@@ -143,6 +143,57 @@ static TARGET void NAME(find_chunk)(const T *grid, npy_intp count, const Samplin
     }
 }
 
+/* The same for the four neighbours of places in an image that is not reflected, without branches. */
+static TARGET void NAME(find_squares)(const T *restrict grid, npy_intp count, const Sampling *s, int backward, NAME(Chunk) *restrict chunk)
+{
+    const T wide = (T)s->sizes[1], high = (T)s->sizes[0], edge = s->corners ? 0 : (T)0.5;
+    const T to_x = s->corners ? (wide - 1) / 2 : wide / 2, to_y = s->corners ? (high - 1) / 2 : high / 2;
+    const int border = s->padding == BORDER;
+    for (npy_intp p = 0; p < count; p++) {
+        T x = (grid[2 * p] + 1) * to_x - edge, y = (grid[2 * p + 1] + 1) * to_y - edge, slope_x = to_x, slope_y = to_y;
+        if (border) {
+            slope_x = (x > 0) & (x < wide - 1) ? to_x : 0;
+            slope_y = (y > 0) & (y < high - 1) ? to_y : 0;
+            x = x > 0 ? x : 0; /* NaN too */
+            x = x > wide - 1 ? wide - 1 : x;
+            y = y > 0 ? y : 0;
+            y = y > high - 1 ? high - 1 : y;
+        }
+        const T left = FLOOR(x), top = FLOOR(y), part_x = x - left, part_y = y - top, rest_x = 1 - part_x, rest_y = 1 - part_y;
+        const int in_left = (left >= 0) & (left <= wide - 1), in_right = (left >= -1) & (left <= wide - 2);
+        const int in_top = (top >= 0) & (top <= high - 1), in_bottom = (top >= -1) & (top <= high - 2);
+        const npy_int32 first = (npy_int32)(in_left | in_right ? left : 0), line = (npy_int32)(in_top | in_bottom ? top : 0);
+        const npy_int32 at = line * (npy_int32)s->sizes[1] + first, below = at + (npy_int32)s->sizes[1];
+        chunk->outside[0][p] = -!(in_left & in_top);
+        chunk->outside[1][p] = -!(in_right & in_top);
+        chunk->outside[2][p] = -!(in_left & in_bottom);
+        chunk->outside[3][p] = -!(in_right & in_bottom);
+        chunk->element[0][p] = in_left & in_top ? at : 0;
+        chunk->element[1][p] = in_right & in_top ? at + 1 : 0;
+        chunk->element[2][p] = in_left & in_bottom ? below : 0;
+        chunk->element[3][p] = in_right & in_bottom ? below + 1 : 0;
+        chunk->weight[0][p] = rest_x * rest_y;
+        chunk->weight[1][p] = part_x * rest_y;
+        chunk->weight[2][p] = rest_x * part_y;
+        chunk->weight[3][p] = part_x * part_y;
+        if (backward) {
+            chunk->slope[1][0][p] = -slope_x * rest_y;
+            chunk->slope[1][1][p] = slope_x * rest_y;
+            chunk->slope[1][2][p] = -slope_x * part_y;
+            chunk->slope[1][3][p] = slope_x * part_y;
+            chunk->slope[0][0][p] = rest_x * -slope_y;
+            chunk->slope[0][1][p] = part_x * -slope_y;
+            chunk->slope[0][2][p] = rest_x * slope_y;
+            chunk->slope[0][3][p] = part_x * slope_y;
+        }
+    }
+}
+
+static TARGET void NAME(find)(const T *grid, npy_intp count, const Sampling *s, int backward, NAME(Chunk) *chunk)
+{
+    (s->dims == 2 && s->mode == BILINEAR && s->padding != REFLECTION ? NAME(find_squares) : NAME(find_chunk))(grid, count, s, backward, chunk);
+}
+
 /* One plane at the places of a chunk; `taps` is a constant where it is inlined. */
 INLINED void NAME(gather)(const T *restrict plane, npy_intp count, int taps, const NAME(Chunk) *restrict chunk, T *restrict out)
 {
@@ -165,7 +216,7 @@ static TARGET int NAME(sample)(const T *input, const T *grid, const Sampling *s,
     for (npy_intp n = 0; n < s->batch; n++) {
         for (npy_intp first = 0; first < s->places; first += CHUNK) {
             const npy_intp count = s->places - first < CHUNK ? s->places - first : CHUNK;
-            NAME(find_chunk)(grid + (n * s->places + first) * s->dims, count, s, 0, chunk);
+            NAME(find)(grid + (n * s->places + first) * s->dims, count, s, 0, chunk);
             for (npy_intp c = 0; c < s->channels; c++) {
                 const T *plane = input + (n * s->channels + c) * s->volume;
                 T *to = out + (n * s->channels + c) * s->places + first;
@@ -200,7 +251,7 @@ static TARGET int NAME(sample_backward)(const T *grad, const T *input, const T *
     for (npy_intp n = 0; n < s->batch; n++) {
         for (npy_intp first = 0; first < s->places; first += CHUNK) {
             const npy_intp count = s->places - first < CHUNK ? s->places - first : CHUNK, at = n * s->places + first;
-            NAME(find_chunk)(grid + at * dims, count, s, 1, chunk);
+            NAME(find)(grid + at * dims, count, s, 1, chunk);
             memset(chunk->share, 0, sizeof(chunk->share));
             for (npy_intp c = 0; c < s->channels; c++) {
                 const npy_intp plane = (n * s->channels + c) * s->volume;
