@@ -58,9 +58,13 @@ def test_programs_give_pytorchs_numbers(name, monkeypatch):
     import further
     import models
     import tools
+    import wider
     from outcomes import outcomes
 
-    found, expected = outcomes((models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS)[name]), VALUES[name]
+    found, expected = (
+        outcomes((models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS | wider.PROGRAMS)[name]),
+        VALUES[name],
+    )
     assert [row[0] for row in found] == [row[0] for row in expected]
     for number, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
         scale = max([abs(x) for x in theirs[2:] if math.isfinite(x)], default=0)
