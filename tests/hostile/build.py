@@ -84,7 +84,7 @@ def environment(kind: str, place: Path) -> dict[str, str]:
         # Python itself keeps what it made until the process ends.
         ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:abort_on_error=1:max_allocation_size_mb=512",
         UBSAN_OPTIONS="print_stacktrace=1",
-        TSAN_OPTIONS=f"halt_on_error=1:suppressions={suppressions}",
+        TSAN_OPTIONS=f"halt_on_error=1:suppressions={suppressions}:max_allocation_size_mb=64:allocator_may_return_null=1",
         PYTHONMALLOC="malloc",
         OMP_NUM_THREADS="1",
         MINDTORCH_V2_REQUIRE_NATIVE="1",

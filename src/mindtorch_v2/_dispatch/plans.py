@@ -66,12 +66,12 @@ def _specs(op: Operator, shown: list) -> Any:
 def _asked(op: Operator, args: tuple) -> tuple[Any, tuple[int, ...]]:
     """`specs_of`, and the numbers of the arguments that must not require grad."""
     shown = [_shown(value) for value in args]
-    TLS.undifferentiable = []
+    outer, TLS.undifferentiable = TLS.undifferentiable, []
     try:
         specs = _specs(op, shown)
         asked = TLS.undifferentiable
     finally:
-        TLS.undifferentiable = None
+        TLS.undifferentiable = outer
     return specs, tuple(i for i, value in enumerate(shown) if value is not None and any(value is one for one in asked))
 
 

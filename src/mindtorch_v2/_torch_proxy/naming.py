@@ -22,7 +22,7 @@ from typing import Any
 
 from mindtorch_v2._dispatch.native import Unbound
 from mindtorch_v2._generated.proxy import index
-from mindtorch_v2._imports import undisturbed
+from mindtorch_v2._imports import entered, once, present
 
 from . import attributes
 
@@ -71,11 +71,11 @@ class NamingLoader:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """What the loader of the file makes."""
-        return self.inner.create_module(spec)
+        return present(spec) or self.inner.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's code."""
-        undisturbed(lambda: self._exec(module))
+        once(module, self._exec)
 
     def _exec(self, module: ModuleType) -> None:
         self._run(module, public_name(self.real))
@@ -118,7 +118,7 @@ def find_spec(fullname: str, path: Any) -> ModuleSpec | None:
     if spec is None or spec.loader is None or not hasattr(spec.loader, "get_code"):
         return None
     spec.loader = NamingLoader(spec.loader, fullname)
-    return spec
+    return entered(spec)
 
 
 def _is_named(value: Any) -> bool:
