@@ -32,7 +32,7 @@ test-properties: $(TEST)/.made  ## the property tests with EXAMPLES examples per
 check-npu: ## every bound operator against the CPU, times, and a report; on the emulator where MINDTORCH_NPU_EMULATOR=1 is set
 	PYTHONPATH=src OMP_NUM_THREADS=1 $(or $(wildcard $(TEST)/bin/python),python) -m mindtorch_v2.npu.check
 
-sanitize: $(TEST)/.made  ## the extension under address, undefined-behaviour and thread sanitizers, with hostile files and calls (SANITIZE="files calls threaded")
+sanitize: $(TEST)/.made  ## the extension and the emulator under address, undefined-behaviour and thread sanitizers, with hostile files and calls (SANITIZE="files calls threaded")
 	JOBS=$(JOBS) $(TEST)/bin/python tests/hostile/sanitize.py $(SANITIZE)
 
 test-npu: $(TEST)/.made emulator  ## the tests on NPUs, with the emulator
@@ -81,7 +81,7 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch; writes docs/perf
 check-speed: $(REF)/.made  ## fail where a family of cases is 1.5 times slower, by PyTorch's time, than benchmarks/ratios.yaml has it
 	$(REF)/bin/python benchmarks/wide.py --rounds 3 --check
 
-test-all: test test-properties test-npu test-distributed test-ecosystem check-speed  ## everything, also what takes too long for CI, or needs PyTorch
+test-all: test test-properties test-npu test-distributed test-ecosystem sanitize check-speed  ## everything, also what takes too long for CI, or needs PyTorch
 	MINDTORCH_V2_NATIVE=0 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) $(TESTS)
 	PIPELINE=1 OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) $(TESTS)
 

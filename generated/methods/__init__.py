@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch_v2._dispatch.lazy import LazyMethod
+from mindtorch_v2._dispatch.lazy import LazyMethod, attach
 
 # Names of methods and operators by family.
 NAMES = {
@@ -44,4 +44,4 @@ def install(tensor: Any) -> None:
     """Attach every method and operator to the tensor class; a family's are made when one of them is first used."""
     for family, names in NAMES.items():
         for name in names.split():
-            setattr(tensor, name, LazyMethod(tensor, f"mindtorch_v2._generated.methods.{family}", "METHODS", name))
+            attach(LazyMethod, tensor, f"mindtorch_v2._generated.methods.{family}", "METHODS", name)

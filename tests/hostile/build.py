@@ -1,6 +1,6 @@
-"""Builds the C extension with sanitizers: `build.py address|thread`. Prints the directory to put on PYTHONPATH, and what to preload.
+"""Builds the C extension and the emulator of NPUs with sanitizers: `build.py address|thread`. Prints the directory to put on PYTHONPATH, and what to preload.
 
-The directory holds a package `mindtorch_v2` of links to the sources, and an extension of its own.
+The directory holds a package `mindtorch_v2` of links to the sources, and an extension and an emulator of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "mindtorch_v2"
+EMULATOR = Path("_backends/npu/emulator")
 SOURCES = ("runtime", "kernels")
 UNCONTRACTED = "block_loops"  # see setup.py
 FLAGS = "-O1 -g1 -fPIC -pthread -fno-omit-frame-pointer -Werror=implicit-function-declaration -fno-math-errno -fno-trapping-math -ffp-contract=fast -DNDEBUG"
@@ -33,19 +35,38 @@ def compiler() -> list[str]:
     return [*([cache] if cache else []), os.environ.get("CC", "gcc")]
 
 
+def link_tree(source: Path, target: Path) -> None:
+    """Links to what is in a folder, but folders on the way to the emulator, which has a build of its own."""
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        link = target / entry.name
+        if entry.is_dir() and (PACKAGE / EMULATOR).is_relative_to(entry):
+            if link.is_symlink():
+                link.unlink()
+            link_tree(entry, link)
+        elif not entry.name.startswith(("_native", "__pycache__", "build")) and not link.is_symlink():
+            link.symlink_to(entry)
+
+
 def build(kind: str, jobs: int) -> Path:
     """Compile what has changed; the directory for PYTHONPATH."""
     place = ROOT / "build" / "sanitize" / kind
     package, objects = place / "src" / "mindtorch_v2", place / "objects"
     package.mkdir(parents=True, exist_ok=True)
     objects.mkdir(exist_ok=True)
-    for entry in (ROOT / "src" / "mindtorch_v2").iterdir():
-        link = package / entry.name
-        if not entry.name.startswith(("_native", "__pycache__")) and not link.is_symlink():
-            link.symlink_to(entry)
     generated = place / "generated"
     if not generated.is_symlink():
         generated.symlink_to(ROOT / "generated")
+    link_tree(PACKAGE, package)
+    make = [
+        "make",
+        "-s",
+        f"-j{jobs}",
+        "-C",
+        str(package / EMULATOR),
+        f"CC={' '.join([compiler()[-1], *SANITIZERS[kind].split()])}",
+    ]
+    subprocess.run([*make, "all"], check=True)
     native = ROOT / "native"
     folders = [*(native / folder for folder in SOURCES), ROOT / "generated" / "native", Path(numpy.get_include())]
     include = [f"-I{folder}" for folder in (*folders, Path(sysconfig.get_path("include")))]

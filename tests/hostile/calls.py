@@ -31,6 +31,7 @@ NAMESPACES = {"torch": "", "nn.functional": "nn.functional", "linalg": "linalg",
 LEFT_ALONE = ("from_file", "set_num", "manual_seed", "set_default", "_assert", "use_deterministic")
 """Names that change the process, or files."""
 SECONDS = 5.0
+DEVICE = os.environ.get("HOSTILE_DEVICE", "cpu")
 LIMIT = 3 << 30
 """Bytes of addresses that a process may use: a number of 2**31 elements is no fault."""
 
@@ -213,7 +214,7 @@ def plain(trap: Trap, kind: str) -> Any:
         )
 
         def made() -> Any:
-            tensor = torch.ones(shape, dtype=dtype)
+            tensor = torch.ones(shape, dtype=dtype, device=DEVICE)
             if pick.random() < 0.3:
                 array = np.ones(6, np.float32)
                 trap.arrays.append(array)
@@ -311,7 +312,8 @@ def main(seed: str, count: int, threads: int) -> None:
     faulthandler.enable()
     faulthandler.dump_traceback_later(float(os.environ.get("WAIT", "3000")), exit=True)
     table = rows()
-    if "san.so" not in os.environ.get("LD_PRELOAD", ""):  # whose own memory is nearly all that there is
+    # The memory of sanitizers, and of an emulated NPU, is nearly all that there is.
+    if "san.so" not in os.environ.get("LD_PRELOAD", "") and DEVICE == "cpu":
         resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     outcomes: Counter[str] = Counter()
     problems: list[str] = []

@@ -1,9 +1,16 @@
-"""Members of a class that are made when they are first used."""
+"""Members of a class that are made when they are first used.
+
+Note [Looked up or called]
+A member is made when it is looked up. Where Python itself looks up a special method, it takes any exception for the absence of some of them (`_TAKEN_FOR_ABSENT`): were
+a signal's handler to raise in the midst, `x == y` would be False, and `hash(x)` a TypeError. Those are there from the beginning, and make themselves when they are called.
+"""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
+
+_TAKEN_FOR_ABSENT = frozenset("__hash__ __repr__ __iter__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__".split())
 
 
 class LazyMethod:
@@ -23,6 +30,7 @@ class LazyMethod:
         space = vars(self.owner)
         for name, member in members.items():
             waiting = space.get(name)
+            waiting = getattr(waiting, "waits", waiting)
             # Another module's member of the same name has taken the place of this one's.
             if isinstance(waiting, LazyMethod) and (waiting.module, waiting.table) == (self.module, self.table):
                 setattr(self.owner, name, member)
@@ -44,3 +52,18 @@ class LazyProperty(LazyMethod):
 
     def __delete__(self, instance: Any) -> None:
         self.resolve().__delete__(instance)
+
+
+def attach(kind: type[LazyMethod], owner: Any, module: str, table: str, name: str) -> None:
+    """Have a member made when it is first looked up, or called; see Note [Looked up or called]."""
+    lazy = kind(owner, module, table, name)
+    setattr(owner, name, _made_in_call(lazy) if name in _TAKEN_FOR_ABSENT else lazy)
+
+
+def _made_in_call(lazy: LazyMethod) -> Any:
+    def method(self: Any, *args: Any) -> Any:
+        return lazy.resolve()(self, *args)
+
+    method.__name__ = lazy.name
+    method.waits = lazy  # type: ignore[attr-defined]
+    return method

@@ -39,7 +39,13 @@ def optimizers() -> None:
     assert weight.tolist() == [0.5, 0.5]
 
 
-PARTS: list[Callable[[], None]] = [arithmetic, layers, transforms, pipelines, optimizers]
+def words() -> None:
+    x = torch.nn.Parameter(torch.ones(2))
+    assert {x: 5}[x] == 5 and bool((x == x).all()) and not bool((x < x).any())
+    assert "1." in repr(x) and [one.item() for one in x] == [1, 1]
+
+
+PARTS: list[Callable[[], None]] = [words, arithmetic, layers, transforms, pipelines, optimizers]
 
 
 def main(seed: int, raises: bool) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._dispatch.lazy import LazyMethod, LazyProperty
+from ..._dispatch.lazy import LazyMethod, LazyProperty, attach
 
 # Methods, and attributes that are no properties.
 METHODS = {
@@ -52,4 +52,4 @@ def install(tensor: Any) -> None:
     for kind, table in ((LazyMethod, METHODS), (LazyProperty, PROPERTIES)):
         for module, names in table.items():
             for name in names.split():
-                setattr(tensor, name, kind(tensor, f"{__name__}.{module}", "ATTACHED", name))
+                attach(kind, tensor, f"{__name__}.{module}", "ATTACHED", name)
