@@ -15,6 +15,7 @@ from ._state import TLS
 TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia npu privateuseone"
 ).split()
+_NAMED_BY_PYTORCH = ", ".join(kind for kind in TYPES if kind != "npu")
 _TEXT = re.compile(r"([a-z_]+)(?::(0|[1-9][0-9]*))?")
 
 DeviceLike = Union["device", str, int]
@@ -45,7 +46,16 @@ class device:
                 raise RuntimeError("device(): a device was given together with an index")
             return type
         if isinstance(type, bool) or not isinstance(type, (str, int)):
-            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {_class_name(type)}")
+            if index is not None:
+                raise TypeError(f"device(): argument 'type' (position 1) must be str, not {_class_name(type)}")
+            kind = "" if type is None else _class_name(type)
+            slips = f"      didn't match because some of the arguments have invalid types: (!{kind}!)\n" if kind else ""
+            raise TypeError(
+                f"device() received an invalid combination of arguments - got ({kind}), but expected one of:\n"
+                f" * (torch.device device)\n{slips} * (str type, int index = -1)\n"
+            )
+        if index is not None and not hasattr(index, "__index__"):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {_class_name(index)}")
         if isinstance(type, int):
             return _accelerator(type, index)
         match = _TEXT.fullmatch(type)
@@ -54,7 +64,7 @@ class device:
         kind, text_index = match.groups()
         if kind not in TYPES:
             raise RuntimeError(
-                f"Expected one of {', '.join(TYPES)} device type at start of device string: {kind}",
+                f"Expected one of {_NAMED_BY_PYTORCH} device type at start of device string: {kind}",
             )
         if text_index is not None:
             if index is not None:

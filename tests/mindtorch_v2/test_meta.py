@@ -14,7 +14,6 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import nn
-from mindtorch_v2._api.methods.conversion import MetaReadError
 from mindtorch_v2.nn import functional as F
 
 LONG, BOOL = torch.int64, torch.bool
@@ -80,9 +79,8 @@ def test_a_number_cannot_be_read(read: Callable) -> None:
 
 @pytest.mark.parametrize("read", [lambda x: x.numpy(), lambda x: x.__array__(), np.asarray, np.array])
 def test_arrays_cannot_be_had(read: Callable) -> None:
-    with pytest.raises(TypeError, match="can't convert meta device type tensor to numpy") as caught:
+    with pytest.raises(TypeError, match="can't convert meta device type tensor to numpy"):
         read(m(3))
-    assert isinstance(caught.value, RuntimeError) and isinstance(caught.value, MetaReadError)
 
 
 @pytest.mark.parametrize(

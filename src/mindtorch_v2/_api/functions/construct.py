@@ -461,6 +461,12 @@ def legacy_tensor(
         return ops.empty(tuple(int(n) for n in args), dtype=kind, device=where)
     if len(args) > 1:
         kinds = ", ".join(_type_name(type(arg)) for arg in args)
+        wrong = next(n for n, arg in enumerate(args) if not isinstance(arg, (int, np.integer)) or isinstance(arg, bool))
+        if wrong:
+            raise TypeError(
+                f"new(): argument 'size' failed to unpack the object at pos {wrong + 1} with error "
+                f'"type must be tuple of ints,but got {type(args[wrong]).__name__}"'
+            )
         raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")
     raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
 

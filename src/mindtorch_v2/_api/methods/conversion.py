@@ -229,12 +229,11 @@ def _host_array(self: Tensor, what: str) -> ndarray:
                 "small integral tensors that are not on meta."
             )
         if what == "numpy()":
-            raise MetaReadError(
-                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first. "
-                "(Tensors on the meta device have no data.)"
+            raise TypeError(
+                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
             )
         if what == "tolist()":
-            raise MetaReadError("Cannot copy out of meta tensor; no data! (Tensor.tolist)")
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         if what == "__bool__()":
             raise MetaReadError("Tensor.item() cannot be called on meta tensors (for Tensor.__bool__)")
         raise MetaReadError(f"Tensor.{what} cannot be called on meta tensors")

@@ -35,6 +35,8 @@ def _get_requires_grad(self: Tensor) -> bool:
 def _set_requires_grad(self: Tensor, value: bool) -> None:
     if value is not True and value is not False:
         raise RuntimeError("requires_grad must be a bool")
+    if value and self.is_leaf and not (self._dtype.is_floating_point or self._dtype.is_complex):
+        raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     self.requires_grad_(value)
 
 

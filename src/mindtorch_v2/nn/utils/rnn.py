@@ -244,6 +244,8 @@ def pad_sequence(
     first = sequences[0]
     padded = []
     for sequence in sequences:
+        if tuple(sequence.shape[1:]) != trailing:  # broadcasts, or is refused
+            sequence = first.new_empty((sequence.size(0), *trailing)).copy_(sequence)
         missing = longest - sequence.size(0)
         if missing:
             filler = first.new_full((missing, *trailing), padding_value)
