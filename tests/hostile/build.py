@@ -21,6 +21,9 @@ EMULATOR = Path("_backends/npu/emulator")
 SOURCES = ("runtime", "kernels")
 UNCONTRACTED = "block_loops"  # see setup.py
 FLAGS = "-O1 -g1 -fPIC -pthread -fno-omit-frame-pointer -Werror=implicit-function-declaration -fno-math-errno -fno-trapping-math -ffp-contract=fast -DNDEBUG"
+EMULATOR_FLAGS = (
+    "-std=c11 -D_GNU_SOURCE -O1 -g1 -fPIC -fvisibility=hidden -pthread"  # its Makefile's take long with sanitizers
+)
 SANITIZERS = {
     # Conversions of floats that do not fit are what the processor makes of them, as in numpy and in PyTorch.
     "address": "-fsanitize=address,undefined -fno-sanitize=float-cast-overflow,float-divide-by-zero",
@@ -58,14 +61,9 @@ def build(kind: str, jobs: int) -> Path:
     if not generated.is_symlink():
         generated.symlink_to(ROOT / "generated")
     link_tree(PACKAGE, package)
-    make = [
-        "make",
-        "-s",
-        f"-j{jobs}",
-        "-C",
-        str(package / EMULATOR),
-        f"CC={' '.join([compiler()[-1], *SANITIZERS[kind].split()])}",
-    ]
+    compiled = f"{EMULATOR_FLAGS} -I{ROOT / 'generated' / 'npu'}"
+    command = f"{compiler()[-1]} {SANITIZERS[kind]}"
+    make = ["make", "-s", f"-j{jobs}", "-C", str(package / EMULATOR), f"CC={command}", f"CFLAGS_ALL={compiled}"]
     subprocess.run([*make, "all"], check=True)
     native = ROOT / "native"
     folders = [*(native / folder for folder in SOURCES), ROOT / "generated" / "native", Path(numpy.get_include())]
