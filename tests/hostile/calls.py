@@ -129,9 +129,9 @@ def objects(trap: Trap) -> list[Any]:
             return 1j
 
     class Class:
-        __class__ = property(
+        __class__ = property(  # type: ignore[assignment]
             lambda self: (trap.spring(), pick.choice([int, float, list, torch.Tensor, torch.dtype, type(None)]))[1]
-        )  # type: ignore[assignment]
+        )
 
     class Hash:
         def __hash__(self) -> int:

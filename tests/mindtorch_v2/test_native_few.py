@@ -160,3 +160,8 @@ def test_masked_fill_with_a_tensor_has_gradients() -> None:
         x.grad = value.grad = None
         (x.masked_fill(mask, value) * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
         assert x.grad.tolist() == [0.0, 2.0, 0.0] and value.grad.item() == 4.0  # type: ignore[attr-defined]
+
+
+def test_polygamma_of_an_order_beyond_all_factorials_ends() -> None:
+    assert torch.polygamma(1000, torch.tensor([0.5, 1.0])).tolist() == [-float("inf")] * 2
+    assert torch.polygamma(2**62, torch.ones(2)).shape == (2,)

@@ -323,7 +323,8 @@ def polygamma(n: int, self: Array, out: Array | None = None) -> Array:
     """The n-th derivative of digamma."""
     if n == 0:
         return digamma(self, out)
-    value = _zeta(np.float64(n + 1.0) + np.zeros(()), self) * math.factorial(n)
+    factorial = math.factorial(n) if n <= 170 else math.inf  # beyond what float64 holds
+    value = _zeta(np.float64(n + 1.0) + np.zeros(()), self) * factorial
     return _store(value if n % 2 else -value, self, out)
 
 
