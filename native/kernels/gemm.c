@@ -85,6 +85,16 @@ void pack_turned(const float *b, npy_intp b_column, npy_intp columns, npy_intp k
     pack_block_float(b, 1, b_column, columns, k, to);
 }
 
+void pack_columns(const float *b, npy_intp b_row, npy_intp columns, npy_intp k, float *to)
+{
+    pack_block_float(b, b_row, 1, columns, k, to);
+}
+
+void gemm_packed(const Gemm *g)
+{
+    rows_by_block_float(g, g->m, g->n, g->k, g->a, g->b, 0, 1, g->c, g->bias, NULL);
+}
+
 void pack_rows(const float *a, npy_intp a_row, npy_intp rows, npy_intp k, float *to)
 {
     pack_rows_float(a, a_row, 1, rows, k, to);

@@ -1,6 +1,7 @@
 /* A layer of an LSTM over all steps: products by the BLAS, but those with the hidden weights, which go step by step and have few rows. */
 #include "kinds.h"
 #include "blas.h"
+#include "gemm.h"
 
 #define LOOPS "recurrent_loops.h"
 #include "variants.h"
@@ -56,8 +57,57 @@ static char *at_row(PyArrayObject *array, npy_intp row, npy_intp row_bytes)
     return PyArray_BYTES(array) + row * row_bytes;
 }
 
+/* The hidden weights for products of each step: packed where float32 is multiplied by packed matrices, else in dense rows. */
+typedef struct {
+    npy_intp depth, n;
+    int packed;
+    char *data, *memory;
+} Hidden;
+
+/* Of `turned` weights the rows become columns. `data` is NULL when memory is lacking. */
+static Hidden prepare_hidden(const Layer *of, int turned)
+{
+    const npy_intp gates = 4 * of->width, item = of->item;
+    Hidden made = {turned ? of->width : gates, turned ? gates : of->width, HAS_WIDE && S.vectors == 2 && item == 4, NULL, NULL};
+    const void *weights = PyArray_BYTES(of->w_hh);
+    if (!turned && !made.packed) {
+        made.data = PyArray_BYTES(of->w_hh);
+        return made;
+    }
+    made.data = made.memory = PyMem_RawMalloc((size_t)(made.depth * ((made.n + 31) / 32 * 32) * item));
+    if (made.data == NULL) {
+        return made;
+    }
+#if HAS_WIDE
+    if (made.packed) {
+        if (turned) {
+            pack_turned(weights, of->width, made.n, made.depth, (float *)made.data);
+        }
+        else {
+            pack_columns(weights, of->width, made.n, made.depth, (float *)made.data);
+        }
+        return made;
+    }
+#endif
+    const npy_intp sides[2] = {of->width, gates}, by_row[2] = {gates * item, item}, by_column[2] = {item, of->width * item};
+    move(2, sides, made.data, by_row, weights, by_column, row_of_size(item));
+    return made;
+}
+
+/* c (m, n) += a (m, depth) times the hidden weights. */
+static void add_hidden(const Hidden *by, int item, const void *a, void *c, npy_intp m)
+{
+#if HAS_WIDE
+    if (by->packed) {
+        gemm_packed(&(Gemm){a, by->data, c, NULL, m, by->n, by->depth, by->depth, 1, 0, 1, by->n, 1, 1});
+        return;
+    }
+#endif
+    CHOOSE(few_rows, item, a, (const void *)by->data, c, m, by->depth, by->n);
+}
+
 /* The workspace holds the gates of all steps, (steps, batch, 4 width), then the cells, (steps, batch, width). */
-static void run_layer(const Layer *of, char *output, char *last_h, char *last_c, char *space, const char *turned)
+static void run_layer(const Layer *of, char *output, char *last_h, char *last_c, char *space, const Hidden *hidden)
 {
     const npy_intp n = of->batch, width = of->width, gates = 4 * width, item = of->item, state = n * width * item, entering = n * gates * item;
     char *cells = space + of->steps * entering;
@@ -71,7 +121,7 @@ static void run_layer(const Layer *of, char *output, char *last_h, char *last_c,
     for (npy_intp i = 0; i < of->steps; i++) {
         const npy_intp t = of->reverse ? of->steps - 1 - i : i;
         char *own = space + t * entering;
-        CHOOSE(few_rows, item, h, turned, own, n, width, gates);
+        add_hidden(hidden, of->item, h, own, n);
         for (npy_intp row = 0; row < n; row++) {
             const npy_intp at = row * width * item;
             CHOOSE(lstm_step, item, own + row * gates * item, c + at, cells + t * state + at, output + t * state + at, width);
@@ -91,23 +141,21 @@ static PyObject *layer_kernel(PyObject *const *args)
     if (read_layer(args, args[7], &of)) {
         PyArray_Descr *descr = PyArray_DESCR(of.x);
         const npy_intp state[2] = {of.batch, of.width}, output[3] = {of.steps, of.batch, of.width}, space = of.steps * of.batch * of.width * 5;
-        const npy_intp gates = 4 * of.width, sides[2] = {of.width, gates}, by_row[2] = {gates * of.item, of.item}, by_column[2] = {of.item, of.width * of.item};
-        char *turned = PyMem_RawMalloc((size_t)(of.width * gates * of.item)); /* the hidden weights, a row for each hidden element */
+        const Hidden hidden = prepare_hidden(&of, 1);
         PyObject *parts[4] = {new_array(3, output, descr), new_array(2, state, descr), new_array(2, state, descr), new_array(1, &space, descr)};
-        if (turned == NULL) {
+        if (hidden.data == NULL) {
             PyErr_NoMemory();
         }
         else if (parts[0] != NULL && parts[1] != NULL && parts[2] != NULL && parts[3] != NULL) {
             PyThreadState *thread = space >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-            move(2, sides, turned, by_row, PyArray_BYTES(of.w_hh), by_column, row_of_size(of.item));
             run_layer(&of, PyArray_BYTES((PyArrayObject *)parts[0]), PyArray_BYTES((PyArrayObject *)parts[1]),
-                      PyArray_BYTES((PyArrayObject *)parts[2]), PyArray_BYTES((PyArrayObject *)parts[3]), turned);
+                      PyArray_BYTES((PyArrayObject *)parts[2]), PyArray_BYTES((PyArrayObject *)parts[3]), &hidden);
             if (thread != NULL) {
                 PyEval_RestoreThread(thread);
             }
             made = PyTuple_Pack(4, parts[0], parts[1], parts[2], parts[3]);
         }
-        PyMem_RawFree(turned);
+        PyMem_RawFree(hidden.memory);
         for (int i = 0; i < 4; i++) {
             Py_XDECREF(parts[i]);
         }
@@ -122,7 +170,7 @@ typedef struct {
 } Came;
 
 /* `gates` is memory for the gradients of what entered the gates of all steps; `of_h` and `of_c` become those of the first states. */
-static void run_layer_back(const Layer *of, const Came *came, char *gates, char *of_h, char *of_c, PyArrayObject *const *grads)
+static void run_layer_back(const Layer *of, const Came *came, const Hidden *hidden, char *gates, char *of_h, char *of_c, PyArrayObject *const *grads)
 {
     const npy_intp n = of->batch, width = of->width, wide = 4 * width, item = of->item, state = n * width * item, entering = n * wide * item;
     const char *space = PyArray_BYTES(came->space), *cells = space + of->steps * entering;
@@ -140,7 +188,7 @@ static void run_layer_back(const Layer *of, const Came *came, char *gates, char 
                    gates + t * entering + wide_at, width);
         }
         memset(of_h, 0, (size_t)state);
-        CHOOSE(few_rows, item, gates + t * entering, PyArray_BYTES(of->w_hh), of_h, n, wide, width);
+        add_hidden(hidden, of->item, gates + t * entering, of_h, n);
         if (begins) { /* the first step's part of the hidden weights' gradient, which has no output before it */
             multiply((int)item, 1, 0, wide, width, n, 1, gates + t * entering, wide, h, width, 0, first, width);
         }
@@ -201,22 +249,24 @@ static PyObject *layer_backward_kernel(PyObject *const *args)
                                   state_gradient(came.of_h, &of),
                                   state_gradient(came.of_c, &of)};
             char *memory = PyMem_RawMalloc((size_t)(of.steps * of.batch * gates * of.item));
-            int complete = memory != NULL;
+            const Hidden hidden = prepare_hidden(&of, 0);
+            int complete = memory != NULL && hidden.data != NULL;
             for (int i = 0; i < 7; i++) {
                 complete = complete && parts[i] != NULL;
             }
-            if (memory == NULL) {
+            if (memory == NULL || hidden.data == NULL) {
                 PyErr_NoMemory();
             }
             if (complete) {
                 PyThreadState *thread = space >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-                run_layer_back(&of, &came, memory, PyArray_BYTES((PyArrayObject *)parts[5]), PyArray_BYTES((PyArrayObject *)parts[6]),
+                run_layer_back(&of, &came, &hidden, memory, PyArray_BYTES((PyArrayObject *)parts[5]), PyArray_BYTES((PyArrayObject *)parts[6]),
                                (PyArrayObject *const *)parts);
                 if (thread != NULL) {
                     PyEval_RestoreThread(thread);
                 }
                 made = PyTuple_Pack(7, parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], parts[6]);
             }
+            PyMem_RawFree(hidden.memory);
             PyMem_RawFree(memory);
             for (int i = 0; i < 7; i++) {
                 Py_XDECREF(parts[i]);
