@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import torch
-from steps import train
+from steps import saved, train
 
-nn = torch.nn
+nn, F = torch.nn, torch.nn.functional
 
 
 def _graph() -> tuple:
@@ -83,6 +83,35 @@ def convolutions() -> list:
     return out
 
 
+def kernels() -> list:
+    """Kernels of Gaussian processes, with gradients."""
+    import gpytorch
+
+    K = gpytorch.kernels
+    out = []
+    for kernel in (
+        K.RBFKernel(ard_num_dims=2),
+        K.MaternKernel(0.5),
+        K.MaternKernel(1.5),
+        K.MaternKernel(2.5),
+        K.PeriodicKernel(),
+        K.CosineKernel(),
+        K.PolynomialKernel(2),
+        K.RQKernel(),
+        K.SpectralMixtureKernel(2, ard_num_dims=2),
+        K.PiecewisePolynomialKernel(q=2),
+        K.ArcKernel(K.MaternKernel(2.5), ard_num_dims=2),
+        K.RFFKernel(5, 2),
+        K.ScaleKernel(K.RBFKernel() * K.LinearKernel() + K.MaternKernel()),
+        K.RBFKernelGrad(),
+    ):
+        x, y = torch.rand(5, 2, requires_grad=True), torch.rand(4, 2)
+        matrix = kernel(x, y).to_dense()
+        matrix.square().sum().backward()
+        out += [matrix, x.grad, kernel(y, diag=True)]
+    return out
+
+
 def operators() -> list:
     """Matrices that are never written out: products, solutions, determinants, samples."""
     import linear_operator.operators as O
@@ -148,9 +177,194 @@ def guides() -> list:
     return out + [torch.tensor(steps.step()) for _ in range(3)]
 
 
+def masks_and_images() -> list:
+    """Losses of masks and of images, with their gradients."""
+    import monai.losses as L
+
+    scores = torch.randn(2, 3, 8, 8, requires_grad=True)
+    labels = torch.randint(0, 3, (2, 1, 8, 8))
+    masks = F.one_hot(labels[:, 0], 3).permute(0, 3, 1, 2).float()
+    named = {"softmax": True, "to_onehot_y": True}
+    out = [
+        L.DiceLoss(squared_pred=True, jaccard=True, **named)(scores, labels),
+        L.GeneralizedDiceLoss(**named)(scores, labels),
+        L.GeneralizedWassersteinDiceLoss(torch.ones(3, 3) - torch.eye(3))(scores, labels),
+        L.DiceFocalLoss(**named)(scores, labels),
+        L.TverskyLoss(**named)(scores, labels),
+        L.HausdorffDTLoss(**named)(scores, labels),
+        L.SoftDiceclDiceLoss()(scores.softmax(1), masks),
+        L.SSIMLoss(2, win_size=5)(scores, masks),
+        L.GlobalMutualInformationLoss()(scores.sigmoid(), masks),
+        L.LocalNormalizedCrossCorrelationLoss(2)(scores, masks),
+        L.BendingEnergyLoss()(scores[:, :2]),
+        L.JukeboxLoss(2)(scores, masks),
+        L.NACLLoss(3, 2, kernel_size=3)(scores, labels[:, 0]),
+    ]
+    sum(value.sum() for value in out).backward()
+    return [*out, scores.grad]
+
+
+def geometry() -> list:
+    """Rotations, cameras, homographies and warps, with their gradients."""
+    import kornia.geometry as G
+
+    image = torch.rand(2, 3, 12, 14, requires_grad=True)
+    affine = torch.tensor([[[0.9, 0.1, 1.0], [-0.1, 1.1, -0.5]]]).repeat(2, 1, 1)
+    out = [
+        G.warp_affine(image, affine, (10, 12), padding_mode="border"),
+        G.shear(image, torch.tensor([[0.1, 0.2], [0.0, 0.3]])),
+        G.pyrdown(image),
+        G.elastic_transform2d(image, torch.rand(2, 2, 12, 14) * 2 - 1),
+        G.resize(image, 9, antialias=True),
+        G.remap(image, torch.rand(2, 12, 14) * 11, torch.rand(2, 12, 14) * 11),
+    ]
+    sum(value.square().sum() for value in out).backward()
+    axis = torch.tensor([[0.1, 0.2, 0.3], [1.0, -0.5, 0.2]], requires_grad=True)
+    rotation, quaternion = G.axis_angle_to_rotation_matrix(axis), G.axis_angle_to_quaternion(axis)
+    (rotation.square() + 1).log().sum().add(quaternion.sum()).backward()
+    points = torch.rand(1, 12, 2, dtype=torch.float64)
+    homography = torch.tensor([[[1.1, 0.1, 0.2], [-0.1, 0.9, 0.1], [0.1, 0.05, 1.0]]], dtype=torch.float64)
+    moved = G.transform_points(homography, points)
+    return [
+        *out,
+        image.grad,
+        rotation,
+        quaternion,
+        axis.grad,
+        G.rotation_matrix_to_axis_angle(rotation),
+        G.rotation_matrix_to_quaternion(rotation),
+        G.find_homography_dlt(points, moved),
+        G.undistort_points(torch.rand(1, 5, 2), torch.eye(3)[None], torch.rand(1, 4) * 0.1),
+        G.Se3.exp(torch.rand(2, 6)).matrix(),
+    ]
+
+
+def denoisers() -> list:
+    """Transformers that take noise out of images, and another autoencoder."""
+    import diffusers as D
+
+    x, text, t = torch.randn(2, 4, 8, 8), torch.randn(2, 5, 12), torch.tensor([1, 5])
+    common = {
+        "num_attention_heads": 2,
+        "attention_head_dim": 8,
+        "in_channels": 4,
+        "num_layers": 1,
+        "sample_size": 8,
+        "patch_size": 2,
+    }
+    torch.manual_seed(0)
+    dit = D.DiTTransformer2DModel(**common, out_channels=8, num_embeds_ada_norm=10, norm_num_groups=4)
+    out = train(dit, lambda: dit(x, timestep=t, class_labels=torch.tensor([1, 2])).sample.square().mean(), 2)
+    torch.manual_seed(0)
+    sd3 = D.SD3Transformer2DModel(
+        **common, out_channels=4, joint_attention_dim=12, caption_projection_dim=16, pooled_projection_dim=10, pos_embed_max_size=8
+    )  # fmt: skip
+    out += train(sd3, lambda: sd3(x, text, torch.ones(2, 10), t).sample.square().mean(), 2)
+    torch.manual_seed(0)
+    flux = D.FluxTransformer2DModel(
+        patch_size=1, in_channels=4, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2, joint_attention_dim=12,
+        pooled_projection_dim=10, axes_dims_rope=[4, 4, 8],
+    )  # fmt: skip
+    hidden, places = torch.randn(2, 6, 4), torch.arange(18.0).view(6, 3)
+    out += train(
+        flux,
+        lambda: (
+            flux(hidden, text, torch.ones(2, 10), t / 10, img_ids=places, txt_ids=torch.zeros(5, 3))
+            .sample.square()
+            .mean()
+        ),
+        2,
+    )
+    torch.manual_seed(0)
+    vq = D.VQModel(
+        block_out_channels=(8, 16), norm_num_groups=4, down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
+        num_vq_embeddings=16, latent_channels=3,
+    )  # fmt: skip
+    image = torch.randn(2, 3, 16, 16)
+    out += train(vq, lambda: vq(image).sample.square().mean(), 2)
+    return [*out, saved(vq).eval()(image).sample]
+
+
+def joined() -> list:
+    """Adapters of one model joined in every way, and optimizers for adapters."""
+    import peft
+    import transformers
+    from peft.optimizers import create_lorafa_optimizer, create_loraplus_optimizer
+
+    config = transformers.LlamaConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48, pad_token_id=0
+    )  # fmt: skip
+    adapter = {"r": 4, "task_type": "CAUSAL_LM", "target_modules": ["q_proj", "v_proj"]}
+    ids = torch.randint(1, 60, (2, 7))
+    torch.manual_seed(0)
+    model = peft.get_peft_model(
+        transformers.LlamaForCausalLM(config), peft.LoraConfig(init_lora_weights=False, **adapter), adapter_name="a"
+    ).eval()
+    model.add_adapter("b", peft.LoraConfig(init_lora_weights=False, **adapter))
+    out = []
+    for kind in ("linear", "svd", "cat", "ties", "dare_linear", "dare_ties", "magnitude_prune", "ties_svd"):
+        torch.manual_seed(1)
+        density = {} if kind in ("linear", "svd", "cat") else {"density": 0.5}
+        model.add_weighted_adapter(["a", "b"], [0.7, 0.3], kind, kind, **density)
+        model.set_adapter(kind)
+        out.append(model(input_ids=ids).logits)
+    model.set_adapter("a")
+    with model.disable_adapter():
+        out.append(model(input_ids=ids).logits)
+    out.append(model.base_model(input_ids=ids, adapter_names=["a", "b"]).logits)
+    for make in (
+        lambda m: create_loraplus_optimizer(m, torch.optim.AdamW, lr=0.01, loraplus_lr_ratio=4),
+        lambda m: create_lorafa_optimizer(m, 4, 8, lr=0.01),
+    ):
+        torch.manual_seed(0)
+        trained = peft.get_peft_model(transformers.LlamaForCausalLM(config), peft.LoraConfig(**adapter))
+        optimizer = make(trained)
+        out += train(trained, lambda: trained(input_ids=ids, labels=ids).loss, 3, lambda ps: optimizer)
+    return out
+
+
+def optimizers() -> list:
+    """Every optimizer of timm that takes plain gradients, and its schedules."""
+    from timm.optim import create_optimizer_v2
+    from timm.scheduler import CosineLRScheduler, PolyLRScheduler, StepLRScheduler, TanhLRScheduler
+
+    out = []
+    for name in (
+        "adabelief adadelta adagrad adamax adan adopt cadamw claprop cnadamw lamb laprop lars lion lookahead_adam madgradw mars nadam nadamw novograd radam "
+        "rmsprop rmsproptf sgdp sgdw"
+    ).split():
+        torch.manual_seed(0)
+        module, x = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)), torch.randn(5, 4)
+        out += train(
+            module,
+            lambda: module(x).square().mean(),
+            3,
+            lambda ps: create_optimizer_v2(module, opt=name, lr=0.01, weight_decay=0.01),
+        )
+    for kind, options in (
+        (CosineLRScheduler, {"t_initial": 10, "warmup_t": 3, "noise_range_t": (2, 8)}),
+        (StepLRScheduler, {"decay_t": 3}),
+        (TanhLRScheduler, {"t_initial": 10}),
+        (PolyLRScheduler, {"t_initial": 10}),
+    ):
+        optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], 0.1)
+        schedule, rates = kind(optimizer, **options), []
+        for epoch in range(10):
+            schedule.step(epoch)
+            rates.append(optimizer.param_groups[0]["lr"])
+        out.append(torch.tensor(rates))
+    return out
+
+
 PROGRAMS = {
+    "diffusers.denoisers": denoisers,
+    "gpytorch.kernels": kernels,
+    "kornia.geometry": geometry,
     "linear_operator.operators": operators,
+    "monai.losses": masks_and_images,
+    "peft.joined": joined,
     "pyro.guides": guides,
+    "timm.optimizers": optimizers,
     "torch_geometric.convolutions": convolutions,
     "torch_geometric.layouts": layouts,
 }
