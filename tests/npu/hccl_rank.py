@@ -70,6 +70,7 @@ def collectives() -> None:
         received = torch.empty(4, 3, device="npu")
         dist.recv(received, 0)
         np.testing.assert_array_equal(received.cpu().numpy(), every[0])
+    objects()
     dist.barrier()
     group = dist.new_group([0, 1])
     again = tensor(every[RANK])
@@ -85,6 +86,25 @@ def collectives() -> None:
             assert message in str(error), error
         else:
             raise AssertionError("it was taken")
+
+
+def objects() -> None:
+    gathered: list = [None] * SIZE
+    dist.all_gather_object(gathered, {"rank": RANK})
+    assert gathered == [{"rank": rank} for rank in range(SIZE)]
+    dist.gather_object("x" * (RANK + 1), gathered if RANK == 0 else None)
+    assert RANK or gathered == ["x", "xx"]
+    shared = [RANK, "of rank", RANK]
+    dist.broadcast_object_list(shared, 1)
+    assert shared == [1, "of rank", 1]
+    own: list = [None]
+    dist.scatter_object_list(own, ["first", "second"] if RANK == 0 else None)
+    assert own == [["first", "second"][RANK]]
+    if RANK == 0:
+        dist.send_object_list([{"a": 1}], 1)
+    else:
+        dist.recv_object_list(own, 0)
+        assert own == [{"a": 1}]
 
 
 def trained() -> list[float]:

@@ -422,7 +422,11 @@ class Launcher:
             "MINDTORCH_VIRTUAL_LOCAL_RANK": "1" if settings.virtual_local_rank else "",
         }
         if total > 1:
+            from .. import npu
+
             values["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
+            if not npu.is_available():  # accelerate joins ranks without devices where it is told to use none
+                values["ACCELERATE_USE_CPU"] = os.environ.get("ACCELERATE_USE_CPU", "true")
         return {name: str(value) for name, value in values.items()}
 
     def run(self) -> int:

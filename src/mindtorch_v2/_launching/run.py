@@ -129,7 +129,7 @@ def settings_of(args: argparse.Namespace) -> agent.Settings:
     nodes = 1 if args.standalone else parse_min_max_nnodes(str(args.nnodes))[0]
     if processes < 1 or nodes < 1:
         raise ValueError(f"--nproc-per-node {processes} --nnodes {nodes}: there has to be one process")
-    host, port = str(args.master_addr), args.master_port
+    host, port = str(args.master_addr), args.master_port and int(args.master_port)
     if args.rdzv_endpoint and not args.standalone:
         host, _, number = (
             str(args.rdzv_endpoint).rpartition(":") if ":" in args.rdzv_endpoint else (args.rdzv_endpoint, "", "")

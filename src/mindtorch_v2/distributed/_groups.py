@@ -587,12 +587,12 @@ def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> No
 
 
 def _get_pg_default_device(group: ProcessGroup | None = None) -> Any:
-    return torch.device("cpu")
+    return torch.device(getattr(group or _get_default_group(), "DEVICE", "cpu"))
 
 
 def _get_object_coll_device(group: ProcessGroup | None = None) -> str:
-    return "cpu"
+    return _get_pg_default_device(group).type
 
 
 def _device_capability(group: ProcessGroup | None = None) -> list[str]:
-    return ["cpu"]
+    return [_get_object_coll_device(group)]

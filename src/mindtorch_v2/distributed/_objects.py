@@ -19,30 +19,37 @@ from ._collectives import (
     scatter,
     send,
 )
-from ._groups import _canonicalize_group_rank, _group_or_default_group, _rank_not_in_group, _warn_not_in_group
+from ._groups import (
+    _canonicalize_group_rank,
+    _get_pg_default_device,
+    _group_or_default_group,
+    _rank_not_in_group,
+    _warn_not_in_group,
+)
 
 
 def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[Tensor, Tensor]:
-    """An object's bytes, and how many they are."""
+    """An object's bytes, and how many they are, where the group's tensors are."""
+    where = device or _get_pg_default_device(group)
     written = io.BytesIO()
     pickle.Pickler(written).dump(obj)
     data = torch.frombuffer(bytearray(written.getvalue()), dtype=torch.uint8)
-    return data, torch.tensor([data.numel()])
+    return data.to(where), torch.tensor([data.numel()], device=where)
 
 
 def _tensor_to_object(tensor: Tensor, tensor_size: Any, group: Any = None) -> Any:
     """The object of so many bytes."""
-    return pickle.loads(tensor.numpy().tobytes()[: int(tensor_size)])
+    return pickle.loads(tensor.cpu().numpy().tobytes()[: int(tensor_size)])
 
 
 def _sizes(size: Tensor, group: Any) -> list[int]:
-    sizes = [torch.zeros(1, dtype=torch.long) for _ in range(group.size())]
+    sizes = [torch.zeros_like(size) for _ in range(group.size())]
     all_gather(sizes, size, group=group)
     return [int(one) for one in sizes]
 
 
 def _padded(data: Tensor, length: int) -> Tensor:
-    made = torch.zeros(length, dtype=torch.uint8)
+    made = data.new_zeros(length)
     made[: data.numel()] = data
     return made
 
@@ -52,9 +59,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather_object")
     group = _group_or_default_group(group)
-    data, size = _object_to_tensor(obj)
+    data, size = _object_to_tensor(obj, group=group)
     sizes = _sizes(size, group)
-    taken = [torch.empty(max(sizes), dtype=torch.uint8) for _ in sizes]
+    taken = [data.new_empty(max(sizes)) for _ in sizes]
     all_gather(taken, _padded(data, max(sizes)), group=group)
     for index, one in enumerate(sizes):
         object_list[index] = _tensor_to_object(taken[index], one)
@@ -74,10 +81,10 @@ def gather_object(
         return _warn_not_in_group("gather_object")
     root = _canonicalize_group_rank(group, 0 if dst is None and group_dst is None else dst, group_dst)
     _validate_output_list_for_rank(group.rank(), root, object_gather_list)
-    data, size = _object_to_tensor(obj)
+    data, size = _object_to_tensor(obj, group=group)
     sizes = _sizes(size, group)
     here = group.rank() == root
-    taken = [torch.empty(max(sizes), dtype=torch.uint8) for _ in sizes] if here else None
+    taken = [data.new_empty(max(sizes)) for _ in sizes] if here else None
     gather(_padded(data, max(sizes)), taken, group_dst=root, group=group)
     if taken is not None and object_gather_list is not None:
         for index, one in enumerate(sizes):
@@ -85,8 +92,8 @@ def gather_object(
     return None
 
 
-def _joined(objects: list[Any]) -> tuple[Tensor, Tensor]:
-    pairs = [_object_to_tensor(obj) for obj in objects]
+def _joined(objects: list[Any], device: Any, group: Any) -> tuple[Tensor, Tensor]:
+    pairs = [_object_to_tensor(obj, device, group) for obj in objects]
     return torch.cat([data for data, _ in pairs]), torch.cat([size for _, size in pairs])
 
 
@@ -111,7 +118,7 @@ def send_object_list(
         return _warn_not_in_group("send_object_list")
     root = _canonicalize_group_rank(group, dst, group_dst)
     _check_not_self_rank(group, root, "destination")
-    data, sizes = _joined(object_list)
+    data, sizes = _joined(object_list, device, group)
     send(sizes, group_dst=root, group=group)
     return send(data, group_dst=root, group=group)
 
@@ -129,9 +136,10 @@ def recv_object_list(
     if _rank_not_in_group(group):
         _warn_not_in_group("recv_object_list")
         return -1
-    sizes = torch.empty(len(object_list), dtype=torch.long)
+    where = device or _get_pg_default_device(group)
+    sizes = torch.empty(len(object_list), dtype=torch.long, device=where)
     source = recv(sizes, src, group=group, group_src=group_src)
-    data = torch.empty(int(sizes.sum()), dtype=torch.uint8)
+    data = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=where)
     recv(data, source, group=group)
     _take_apart(object_list, data, sizes)
     return source
@@ -146,14 +154,13 @@ def broadcast_object_list(
         return _warn_not_in_group("broadcast_object_list")
     root = _canonicalize_group_rank(group, 0 if src is None and group_src is None else src, group_src)
     here = group.rank() == root
-    data, sizes = (
-        _joined(object_list)
-        if here
-        else (torch.empty(0, dtype=torch.uint8), torch.empty(len(object_list), dtype=torch.long))
-    )
+    if here:
+        data, sizes = _joined(object_list, device, group)
+    else:
+        data, sizes = _joined([None] * len(object_list), device, group)
     broadcast(sizes, group_src=root, group=group)
     if not here:
-        data = torch.empty(int(sizes.sum()), dtype=torch.uint8)
+        data = data.new_empty(int(sizes.sum()))
     broadcast(data, group_src=root, group=group)
     if not here:
         _take_apart(object_list, data, sizes)
@@ -177,10 +184,11 @@ def scatter_object_list(
     here = group.rank() == root
     if here and scatter_object_input_list is None:
         raise ValueError("source rank must provide non-None scatter_object_input_list")
-    pairs = [_object_to_tensor(obj) for obj in scatter_object_input_list or ()] if here else []
-    longest = torch.tensor([max((data.numel() for data, _ in pairs), default=0)])
+    pairs = [_object_to_tensor(obj, group=group) for obj in scatter_object_input_list or ()] if here else []
+    where = _get_pg_default_device(group)
+    longest = torch.tensor([max((data.numel() for data, _ in pairs), default=0)], device=where)
     broadcast(longest, group_src=root, group=group)
-    data, size = torch.empty(int(longest), dtype=torch.uint8), torch.zeros(1, dtype=torch.long)
+    data, size = longest.new_empty(int(longest), dtype=torch.uint8), torch.zeros_like(longest)
     scatter(data, [_padded(one, int(longest)) for one, _ in pairs] if here else None, group_src=root, group=group)
     scatter(size, [one for _, one in pairs] if here else None, group_src=root, group=group)
     scatter_object_output_list[0] = _tensor_to_object(data, size)

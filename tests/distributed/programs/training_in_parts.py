@@ -8,6 +8,8 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import (
     FSDPModule,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
     FullyShardedDataParallel,
     MixedPrecisionPolicy,
     ShardingStrategy,
@@ -245,6 +247,8 @@ def check_late_parameters(rank):
     made = model(x.double())
     made.sum().backward()
     assert made.dtype == torch.float64 and model.first.weight.grad.dtype == torch.float64
+    group = model._fsdp_state.group
+    assert all(param.heard is param.whole for param in group.params)  # objects of other dtypes are heard of, too
     weight = model.first.weight
     weight.data.mul_(0)
     assert isinstance(weight.data, DTensor) and float(weight.data.full_tensor().abs().sum()) == 0
@@ -301,6 +305,24 @@ def check_wrapper(rank, size):
         assert all(p.grad is not None for p in plain.parameters())
         total = model.clip_grad_norm_(0.1)
         assert not isinstance(total, DTensor)
+        check_state_of_the_first_rank(model, rank)
+
+
+def check_state_of_the_first_rank(model, rank):
+    optimizer = torch.optim.AdamW(model.parameters(), 0.01)
+    loss_of(model, batch(Llama, 0, 1)).backward()
+    optimizer.step()
+    settings = FullStateDictConfig(rank0_only=True), FullOptimStateDictConfig(rank0_only=True)
+    with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, *settings):
+        state = FullyShardedDataParallel.optim_state_dict(model, optimizer)
+        before = {key: value.clone() for key, value in optimizer.state[model.module.head.weight].items()}
+        other = torch.optim.AdamW(model.parameters(), 0.5)
+        made = FullyShardedDataParallel.optim_state_dict_to_load(model, other, None if rank else state)
+    other.load_state_dict(made)
+    assert other.param_groups[0]["lr"] == 0.01
+    for key, value in other.state[model.module.head.weight].items():
+        assert isinstance(value, DTensor) == isinstance(before[key], DTensor), key
+        torch.testing.assert_close(value, before[key])
 
 
 def tensor_parallel(model, mesh, sequence=False):

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def main():
-    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    accelerator = Accelerator(gradient_accumulation_steps=2)
     set_seed(1)
     x = torch.randn(64, 8)
     y = (x.sum(1, keepdim=True) > 0).float()

@@ -7,7 +7,7 @@ these names in place of numbers, so that it fits any number of ranks and another
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -228,8 +228,8 @@ def get_state_dict(
 # Taking state
 
 
-def _from_first(given: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """The first rank's whole tensors, each rank its pieces of those that are DTensors in `wanted`; other values as they are."""
+def _from_first(given: dict[str, Any], wanted: Callable[[str], Any]) -> dict[str, Any]:
+    """The first rank's whole tensors, each rank its pieces of those for which `wanted` gives DTensors; other values as they are."""
     first = _groups.get_rank() == 0
     said = [
         {name: (tuple(v.shape), v.dtype) if isinstance(v, torch.Tensor) else ("value", v) for name, v in given.items()}
@@ -242,13 +242,12 @@ def _from_first(given: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]
         if shape == "value":
             made[name] = kind
             continue
-        whole = (
-            given[name].detach().clone(memory_format=torch.contiguous_format)
-            if first
-            else torch.empty(shape, dtype=kind)
-        )
-        broadcast(whole, 0)
-        made[name] = _like(whole, wanted.get(name))
+        whole = torch.empty(shape, dtype=kind)
+        if first:
+            whole.copy_(given[name].detach())
+        shared = whole.to(_groups._get_pg_default_device())
+        broadcast(shared, 0)
+        made[name] = _like(whole if shared is whole else whole.copy_(shared), wanted(name))
     return made
 
 
@@ -281,7 +280,7 @@ def set_model_state_dict(
                 for name, value in part.items()
             }  # type: ignore[index]
         if options.broadcast_from_rank0:
-            given = _from_first(given, wanted)
+            given = _from_first(given, wanted.get)
         made = {own.get(name, name): _like(value, wanted.get(name)) for name, value in given.items()}
         return model.load_state_dict(
             made,
@@ -311,6 +310,19 @@ def optimizer_state_to_load(model: Any, optimizer: Any, given: dict[str, Any]) -
     return {_STATE: state, _GROUPS: groups}
 
 
+def optimizer_state_of_first(model: Any, optimizers: list[Any], given: Any) -> dict[str, Any]:
+    """The state by names that the first rank alone has, each rank its pieces of it. All ranks call it."""
+    names = _names(model)
+    by_name = {name: p for p, name in names.items()}
+
+    def wanted(key: str) -> Any:
+        kind, _, rest = key.partition(".")
+        return by_name.get(rest.rpartition(".")[0]) if kind == _STATE else None
+
+    flat = _flattened(given) if given and _STATE in given else given
+    return _unflattened(_from_first(flat or {}, wanted), optimizers, names)
+
+
 def set_optimizer_state_dict(
     model: Any, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
@@ -321,23 +333,11 @@ def set_optimizer_state_dict(
     names = _names(model)
     given = optim_state_dict
     if options.broadcast_from_rank0:
-        flat = _flattened(given) if given and _STATE in given else given
-        wanted = {f"{_STATE}.{name}.{key}": p for p, name in names.items() for key in _state_keys(every, p)}
-        given = _unflattened(_from_first(flat, wanted), every, names)
+        given = optimizer_state_of_first(model, every, given)
     elif not (_STATE in given and _GROUPS in given):
         given = _unflattened(given, every, names)
     for optimizer in every:
         optimizer.load_state_dict(optimizer_state_to_load(model, optimizer, given))
-
-
-def _state_keys(optimizers: list[Any], parameter: Any) -> Iterable[str]:
-    for optimizer in optimizers:
-        _start(optimizer)
-        yield from (
-            key
-            for key, value in optimizer.state.get(parameter, {}).items()
-            if isinstance(value, torch.Tensor) and value.dim()
-        )
 
 
 def set_state_dict(

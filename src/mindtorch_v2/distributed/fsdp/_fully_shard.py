@@ -54,7 +54,6 @@ class FSDPState:
         self.arrived: set[int] = set()
         self.forward_prefetch: list[FSDPState] = []
         self.backward_prefetch: list[FSDPState] | None = None
-        self._hooked: set[int] = set()
 
     # Forward
 
@@ -95,8 +94,8 @@ class FSDPState:
             self.group.gather()
             for param in self.group.params:
                 whole = param.whole
-                if whole.requires_grad and id(whole) not in self._hooked:
-                    self._hooked.add(id(whole))
+                if whole.requires_grad and param.heard is not whole:
+                    param.heard = whole
                     whole.register_post_accumulate_grad_hook(self._grad_arrived)
 
     def after_forward(self, module: Any, args: Any, output: Any) -> Any:

@@ -58,6 +58,7 @@ class Param:
     shape: tuple[int, ...]  # of what is gathered: of the whole, or of the piece of a tensor-parallel one
     inner: DTensorSpec | None = None  # of a tensor-parallel one
     whole: Any = None
+    heard: Any = None  # the whole whose gradients are heard of
     spec: Any = field(default=None)
     waiting: Any = None  # what passes without an average among replicas have left
 

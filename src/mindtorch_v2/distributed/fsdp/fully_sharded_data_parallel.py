@@ -353,8 +353,11 @@ class FullyShardedDataParallel(nn.Module):
         group: Any = None,
     ) -> dict[str, Any]:
         """What the optimizer's `load_state_dict` takes, of what `optim_state_dict` gave on any number of ranks."""
-        from ..checkpoint.state_dict import optimizer_state_to_load
+        from ..checkpoint.state_dict import optimizer_state_of_first, optimizer_state_to_load
 
+        settings = FullyShardedDataParallel.get_state_dict_type(model)
+        if getattr(settings.optim_state_dict_config, "rank0_only", False):
+            optim_state_dict = optimizer_state_of_first(model, [optim], optim_state_dict)
         made = optimizer_state_to_load(model, optim, optim_state_dict)
         if load_directly:
             optim.load_state_dict(made)
