@@ -543,7 +543,7 @@ ROWS = {
     },
     "distributed._tensor.experimental": {
         "tier": 3,
-        "from": {'torch.distributed.tensor.experimental': 'implicit_replication local_map'},
+        "from": {'mindtorch_v2.distributed.tensor.experimental': 'implicit_replication local_map'},
     },
     "distributed.algorithms._checkpoint": {
         "tier": 3,
@@ -605,17 +605,6 @@ ROWS = {
     "distributed.tensor.device_mesh": {
         "tier": 3,
         "from": {'mindtorch_v2.distributed.device_mesh': 'DeviceMesh init_device_mesh'},
-    },
-    "distributed.tensor.experimental": {
-        "tier": 3,
-        "because": "attention and functions over pieces are not divided among ranks",
-        "from": {'mindtorch_v2.distributed.tensor': 'implicit_replication'},
-        "functions": "context_parallel local_map register_sharding",
-    },
-    "distributed.tensor.experimental._attention": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "functions": "context_parallel set_rotate_method",
     },
     "distributed.utils": {
         "tier": 3,

@@ -123,6 +123,10 @@ def test_several_machines_meet_at_a_port():
             printed += out
         for rank in range(4):
             assert f"[rank{rank}]: StoreEngine {rank} {rank % 2} {rank // 2} 4 2 0 6.0" in printed
+    processes = [torchrun(*one, "--nproc-per-node=2", "machines.py") for one in jobs["static"]]
+    for process in processes:
+        out, errors, code = finish(process, 60)
+        assert not code and out.count("exchanged") == 2, errors
     options = [(*one, "--nproc-per-node=1", "--max-restarts=0", "launched.py", "kill", 1) for one in jobs["static"]]
     said = [finish(process, 20) for process in [torchrun(*one) for one in options]]
     assert [code for _, _, code in said] == [1, 1]

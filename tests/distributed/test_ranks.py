@@ -15,7 +15,15 @@ import mindtorch_v2.distributed as dist
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 @pytest.mark.parametrize(
     "program",
-    ["algorithms.py", "collectives.py", "functional.py", "training.py", "sharding.py", "training_in_parts.py"],
+    [
+        "algorithms.py",
+        "collectives.py",
+        "experimental.py",
+        "functional.py",
+        "training.py",
+        "sharding.py",
+        "training_in_parts.py",
+    ],
 )
 def test_by_mpi(program, ranks):
     command = [str(MPIEXEC), "-n", str(ranks), sys.executable, "-m", "mindtorch_v2", program]
@@ -33,7 +41,8 @@ def test_collectives_by_a_store(method, tmp_path):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize(
-    "program", ["algorithms.py", "functional.py", "training.py", "sharding.py", "training_in_parts.py"]
+    "program",
+    ["algorithms.py", "experimental.py", "functional.py", "training.py", "sharding.py", "training_in_parts.py"],
 )
 def test_by_the_store(program, ranks):
     assert ranks_of(program, ranks).count("ok") == ranks

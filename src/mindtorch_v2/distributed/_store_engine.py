@@ -1,8 +1,9 @@
-"""The engine of processes of one machine that found each other by a store, without MPI: what they exchange goes through the store.
+"""The engine of processes that found each other by a store, without MPI: what they exchange goes through the store.
 
 Note [Messages in a store]
 Collective number n of a group is what each rank puts under `n/RANK` (a `_Letter`): the call's text, its line, and the elements that others need. A rank takes what it needs of the others, counts itself in
-`n/taken`, and the last one forgets the keys. Large arrays go by a file, in memory where there is a folder for that; the message has its path then. Message number n of a rank to another one
+`n/taken`, and the last one forgets the keys. Large arrays go by a file, in memory where there is a folder for that; the message has its path then. Ranks of several machines have no such folder together, so
+there all elements go through the store's server, which is slow and is said once. Message number n of a rank to another one
 is `SOURCE>TARGET/TAG/n`. Nothing is answered, so a rank that is ahead never waits for one that is behind, and calls that have begun need nobody to go on with them.
 """
 
@@ -15,9 +16,12 @@ import socket
 import tempfile
 import time
 import uuid
+import warnings
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +61,14 @@ class _Letter:
             os.remove(self.data.decode())
 
 
+def _machine() -> str:
+    """What processes that see the same files in memory say alike."""
+    boot = "/proc/sys/kernel/random/boot_id"
+    where = os.stat(_FOLDER or tempfile.gettempdir()).st_dev
+    started = Path(boot).read_text().strip() if os.path.exists(boot) else ""
+    return f"{socket.gethostname()} {started} {where}"
+
+
 def _files_of(pid: int) -> str:
     """How the paths of a process's files begin."""
     return os.path.join(_FOLDER or tempfile.gettempdir(), f"mindtorch-{pid}-")
@@ -71,11 +83,13 @@ def forget_files(pid: int) -> None:
             pass  # a process that still runs has taken it
 
 
-def _message(text: str, place: str, parts: list[int] | None, array: np.ndarray | None) -> bytes:
+def _message(
+    text: str, place: str, parts: list[int] | None, array: np.ndarray | None, files: Callable[[], bool]
+) -> bytes:
     kind, data = "", b""
     if array is not None:
         raw = array.view(np.uint8)
-        if raw.nbytes < _LARGE:
+        if raw.nbytes < _LARGE or not files():
             kind, data = "d", raw.tobytes()
         else:
             path = f"{_files_of(os.getpid())}{uuid.uuid4().hex}"
@@ -86,7 +100,7 @@ def _message(text: str, place: str, parts: list[int] | None, array: np.ndarray |
 
 
 class StoreEngine(Engine):
-    """Exchanges arrays by a store that all ranks of the group have. DistError where they are on several machines."""
+    """Exchanges arrays by a store that all ranks of the group have."""
 
     def __init__(self, store: Store, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
@@ -94,15 +108,22 @@ class StoreEngine(Engine):
         self._number = 0
         self._sent: dict[tuple[int, int], int] = defaultdict(int)
         self._got: dict[tuple[int, int], int] = defaultdict(int)
-        host = socket.gethostname()
         self._left = False
+        self._together: bool | None = None
         atexit.register(self.close)
-        first = self.store.compare_set("host", "", host).decode()
-        if first != host:
-            raise DistError(
-                f"rank {rank} is on {host}, another one on {first}: ranks of several machines exchange tensors by MPI. Install mindtorch_v2[distributed] and start them "
-                "by mpiexec or srun"
-            )
+        self.store.set(f"machine/{rank}", _machine())
+
+    def shares_files(self) -> bool:
+        """Whether all ranks are on one machine, which each has said when its engine was made. Says once that it is slow where they are not."""
+        if self._together is None:
+            said = [self.store.get(f"machine/{rank}") for rank in range(self.size)]
+            self._together = len(set(said)) == 1
+            if not self._together and self.rank == 0:
+                warnings.warn(
+                    f"ranks on {len(set(said))} machines exchange tensors through the store's server, which is slow: start them by srun or mpiexec, with "
+                    "mindtorch_v2[distributed] installed, to exchange them by MPI"
+                )
+        return self._together
 
     def close(self) -> None:
         """Rank 0, whose process may have the store's server, leaves last."""
@@ -125,14 +146,14 @@ class StoreEngine(Engine):
         given = call.given if call.name not in ("allreduce", "reduce", "broadcast") else call.taken
         if call.name == "broadcast" and call.root != self.rank:
             given = None
-        message = _message(call.text, call.place, call.parts, given)
+        message = _message(call.text, call.place, call.parts, given, self.shares_files)
         self.store.set(f"{prefix}{self.rank}", message)
         return _Collective(self, call, prefix, message)
 
     def send(self, array: np.ndarray, rank: int, tag: int) -> Request:
         number = self._sent[rank, tag]
         self._sent[rank, tag] += 1
-        self.store.set(f"{self.rank}>{rank}/{tag}/{number}", _message("", "", None, array))
+        self.store.set(f"{self.rank}>{rank}/{tag}/{number}", _message("", "", None, array, self.shares_files))
         return DONE
 
     def receive(self, array: np.ndarray, rank: int | None, tag: int) -> Request:

@@ -29,11 +29,12 @@ from ._axes import UNREAD, Axis, Call, Operand
 from ._redistribute import redistribute
 from ._spec import DTensorSpec, TensorMeta, contiguous_strides, local_part
 from ._strategy import Chosen, Here, choose
+from .locals import classes
 
 _SIZES = ("size", "shape", "input_sizes", "sizes")
 
 replicating = threading.local()
-"""`on` is True inside `implicit_replication`: tensors that are not sharded are taken for whole ones."""
+"""`on` is True inside `implicit_replication`: tensors that are not sharded are taken for whole ones. So they are inside `loss_parallel`, where targets and weights are plain ones."""
 
 
 @functools.cache
@@ -155,7 +156,7 @@ def _raised(kind: type, op: Operator, value: Any, mesh: DeviceMesh) -> Any:
             "Found a non-scalar tensor with numel=1 and ndim!=0, we are implicitly creating a replicated DTensor for it. "
             "However, please consider changing it to a scalar tensor or explicitly create a DTensor under distributed environment."
         )
-    elif value.dim() and not getattr(replicating, "on", False):
+    elif value.dim() and not (getattr(replicating, "on", False) or getattr(classes, "on", False)):
         raise RuntimeError(
             f"aten.{op.name}.{op.overload or 'default'} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
             "distributed operators! Please see https://docs.pytorch.org/docs/main/distributed.tensor.html#mixed-tensor-and-dtensor-operations for more details."
