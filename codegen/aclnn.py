@@ -20,7 +20,7 @@ KINDS = {
     "int8_t": "int",
     "int": "int",
     "bool": "bool",
-    "float": "float",
+    "float": "single",
     "double": "float",
     "char*": "text",
     "aclDataType": "dtype",
@@ -39,6 +39,7 @@ _TAKES = {
     "uint": ("int", "SymInt"),
     "bool": ("bool",),
     "float": ("float",),
+    "single": ("float",),
     "text": ("str",),
     "dtype": ("ScalarType",),
 }

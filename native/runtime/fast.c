@@ -4,7 +4,7 @@
  * it has one, by its plan, or, of a composite operator, by the function behind it. Whatever does not fit is left to the Python function, called
  * with the very arguments.
  */
-#include "fast.h"
+#include "npu.h"
 #include "making.h"
 
 /* ------------------------------------------------------------------------------------------------------------- calling */
@@ -200,6 +200,9 @@ static PyObject *call_path(Fast *self, PyObject *const *args, Py_ssize_t n, PyOb
         if (fits == FITS) {
             if (path->run != NULL && bound.out == NULL) {
                 result = path->run(path, bound.value);
+            }
+            if (result == NULL && N.ready && path->by == BY_PLAN && !PyErr_Occurred()) {
+                result = run_launched(path, &bound);
             }
             if (result == NULL && path->by && !PyErr_Occurred()) {
                 result = path->by == BY_PLAN ? run_planned(path, &bound) : run_composite(path, &bound);

@@ -2,7 +2,7 @@
 #define NATIVE_IMPORTS_NUMPY
 #include "../kernels/blas.h"
 #include "making.h"
-#include "pipeline.h"
+#include "npu.h"
 #include "stream.h"
 #include "windows.h"
 
@@ -182,6 +182,9 @@ static PyMethodDef functions[] = {
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes it works on."},
     {"connect_road", (PyCFunction)(void (*)(void))connect_road, METH_VARARGS | METH_KEYWORDS, "Tell the extension what makes plans."},
     {"connect_meta", (PyCFunction)(void (*)(void))connect_meta, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of the meta device."},
+    {"connect_npu", (PyCFunction)(void (*)(void))connect_npu, METH_VARARGS | METH_KEYWORDS, "Tell the extension the classes of NPUs."},
+    {"disconnect_npu", disconnect_npu, METH_NOARGS, "Launch nothing any more."},
+    {"launched", (PyCFunction)(void (*)(void))launched, METH_FASTCALL, "launched(operator, arguments): a call on an NPU by its plan; None where it has none."},
     {"count_modes", count_modes, METH_VARARGS, "Count inference modes and autocasts that are entered, or left: (of inference, of autocast). Returns both counts."},
     {"set_profile", set_profile, METH_O, "Ask a function about each call while something special is active, until None is given."},
     {"forget_plans", forget_plans, METH_NOARGS, "Forget what rules have said: they may say something else now."},
@@ -252,7 +255,8 @@ PyMODINIT_FUNC PyInit__native(void)
     if (module == NULL) {
         return NULL;
     }
-    PyTypeObject *const types[] = {&FastType, &FastMethodType, &RecorderType, &SubscriptType, &KernelType, &BlockedType, &ProgramType, &StreamType, &LauncherType};
+    PyTypeObject *const types[] = {&FastType, &FastMethodType, &RecorderType, &SubscriptType, &KernelType, &BlockedType, &ProgramType, &StreamType, &LauncherType,
+                                   &CallsType, &PlannedType, &ShelfType, &LeaseType};
     int failed = PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 || PyModule_AddIntConstant(module, "LOOPS", LOOPS_VERSION) < 0
         || PyModule_AddIntConstant(module, "LAUNCHES", LAUNCHES) < 0;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !failed; i++) {

@@ -40,10 +40,10 @@ _IGNORED = ("SIGURG", "SIGWINCH", "SIGCHLD", "SIGCONT")
 """Signals of which processes hear nothing unless they ask; one that has no handler says when an import is done."""
 
 
-class _Held:
-    """Signals that wait while the main thread imports."""
+class Held:
+    """Signals that wait while the main thread imports, or is inside of what must not be left half done."""
 
-    current: _Held | None = None
+    current: Held | None = None
 
     def __init__(self) -> None:
         self.handlers: dict[int, Any] = {}
@@ -68,7 +68,7 @@ class _Held:
                 if callable(handler):
                     self.handlers[number] = handler
                     _signal.signal(number, note)
-            _Held.current = self
+            Held.current = self
         except BaseException:  # of a handler that came in the midst
             self.finish()
             raise
@@ -82,8 +82,8 @@ class _Held:
                 if _signal.getsignal(number) == note:  # a module may have set its own
                     _signal.signal(number, handler)
                 self.handlers.pop(number, None)
-            if _Held.current is self:
-                _Held.current = None
+            if Held.current is self:
+                Held.current = None
             came, self.came = self.came, []
             any(map(_interrupt, came))  # no instruction of Python between them: each is called, also where one raises
         finally:
@@ -117,9 +117,9 @@ def _token_class(number: int) -> type[_Token]:
 def undisturbed(run: Callable[[], Any]) -> Any:
     """What a function that imports gives; signals' handlers are called when the outermost import is done, see Note [Imports on first use]."""
     thread = threading.get_ident()
-    if thread in _running or _Held.current is not None or thread != threading.main_thread().ident:
+    if thread in _running or Held.current is not None or thread != threading.main_thread().ident:
         return _counted(thread, run)
-    held = _Held()
+    held = Held()
     held.begin()  # what is counted is held: a handler that comes before, or after, holds signals for its own imports
     try:
         return _counted(thread, run)
@@ -184,11 +184,11 @@ def entered(spec: ModuleSpec) -> ModuleSpec:
     thread = threading.get_ident()
     if thread in _running or thread != threading.main_thread().ident or not _imported():
         return spec
-    if _Held.current is not None:
-        if _Held.current.token is None or _Held.current.token() is not None:
+    if Held.current is not None:
+        if Held.current.token is None or Held.current.token() is not None:
             return spec
-        _Held.current.finish()
-    held = _Held()
+        Held.current.finish()
+    held = Held()
     held.begin()
     token = held.until_forgotten() if held.handlers else None
     if token is None:

@@ -34,7 +34,7 @@ WRAPPED = sorted(name for name, family in FAMILIES.items() if name in MODULES[fa
 
 KIND_OF = {
     "aclTensor*": "tensor", "aclTensorList*": "tensors", "aclScalar*": "scalar", "aclScalarList*": "scalars", "aclIntArray*": "ints",
-    "aclBoolArray*": "bools", "aclFloatArray*": "floats", "bool": "bool", "float": "float", "double": "float", "char*": "text", "aclDataType": "dtype",
+    "aclBoolArray*": "bools", "aclFloatArray*": "floats", "bool": "bool", "float": "single", "double": "float", "char*": "text", "aclDataType": "dtype",
     "int64_t": "int", "int32_t": "int", "uint64_t": "uint", "int8_t": "int", "int": "int",
 }  # fmt: skip
 
@@ -98,7 +98,7 @@ def check(name: str, kind: str, value: Any) -> bool:
         return isinstance(value, int)
     if kind == "bool":
         return isinstance(value, bool)
-    if kind == "float":  # None is passed as 0
+    if kind in ("float", "single"):  # None is passed as 0
         return value is None or isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind == "text":
         return isinstance(value, str)

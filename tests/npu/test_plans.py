@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import signal
 import threading
-from typing import Any
 
 import pytest
 
@@ -29,7 +27,7 @@ def live() -> list[int]:
 
 
 def kept(name: str) -> int:
-    return sum(1 for key, plan in plans._plans.items() if key[0].full_name == name and plan.spec is not None)
+    return sum(1 for key, plan in plans._plans.items() if key[0].full_name == name and plan is not None)
 
 
 def test_the_third_call_has_a_plan_and_gives_the_same() -> None:
@@ -135,49 +133,6 @@ def test_errors_name_the_operator_and_leave_nothing() -> None:
         a + a
     assert live() == before and torch.npu.memory_allocated() == held
     assert (a + a).tolist() == [[2.0] * 3] * 2
-
-
-def test_signals_leave_nothing_behind() -> None:
-    a = torch.ones(8, 8, device="npu")
-    for _ in range(4):
-        a + a
-    torch.npu.synchronize()
-    before, held = live(), torch.npu.memory_allocated()
-
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    main = threading.get_ident()
-    ended = threading.Event()
-    former = signal.signal(signal.SIGUSR1, stop)
-
-    def disturb() -> None:
-        while not ended.wait(0.0004):
-            signal.pthread_kill(main, signal.SIGUSR1)
-
-    thread = threading.Thread(target=disturb)
-    interrupted = 0
-    try:
-        thread.start()
-        while interrupted < 300:
-            try:
-                for _ in range(1000):
-                    a + a
-            except KeyboardInterrupt:
-                interrupted += 1
-    finally:
-        while True:
-            try:
-                ended.set()
-                thread.join()
-                signal.signal(signal.SIGUSR1, former)
-                break
-            except KeyboardInterrupt:
-                continue
-    torch.npu.synchronize()
-    assert live() == before
-    assert torch.npu.memory_allocated() - held <= 1024
-    assert (a + a).sum().item() == 128
 
 
 def test_several_threads_share_plans() -> None:

@@ -24,7 +24,7 @@ from .._threads import get_num_threads
 from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 13  # as native.h has it
+_INTERFACE = 14  # as native.h has it
 
 
 def _load() -> Any:

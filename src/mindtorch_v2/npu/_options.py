@@ -14,6 +14,7 @@ from typing import Any
 
 from .._backends.npu import precision, runtime as _runtime
 from .._determinism import SETTINGS as _DETERMINISM
+from .._state import forget_rules
 from .._warnings import warn_once
 
 _MODES = ("allow_fp32_to_fp16", "must_keep_origin_dtype")
@@ -129,6 +130,7 @@ class _Precision:
         if not isinstance(value, bool):
             raise TypeError(f"allow_hf32 must be a bool, not {type(value).__name__}")
         precision.ALLOW_HF32[self._which] = value
+        forget_rules()  # and plans of launches
 
 
 config = _Config()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
@@ -36,14 +37,15 @@ _N = len(KINDS)
 _PEAK, _ALLOCATED, _FREED = _N, 2 * _N, 3 * _N
 
 
-def _empty() -> list[int]:
-    return [0] * (len(METRICS) * _N)
+def _empty() -> array[int]:
+    return array("q", bytes(8 * len(METRICS) * _N))
 
 
 class Statistics(MutableMapping[str, int]):
     """A mapping from flat names (`"reserved_bytes.all.current"`) to whole numbers; every name is there from the start.
 
-    One list of numbers per pool holds all metrics, since a small allocation changes a dozen of them and has a microsecond to do it.
+    One array of numbers per pool holds all metrics, since a small allocation changes a dozen of them and has a microsecond to do it; the extension does so in
+    these very arrays (`native/runtime/leases.c`).
     """
 
     __slots__ = ("all", "large", "small", "oversize", "events")
@@ -128,7 +130,7 @@ class Statistics(MutableMapping[str, int]):
     def reset_accumulated(self) -> None:
         """Let everything allocated and freed, and the counts of retries and errors, begin at 0."""
         for numbers in (self.all, self.large, self.small):
-            numbers[_ALLOCATED:] = [0] * (2 * _N)
+            numbers[_ALLOCATED:] = array("q", bytes(8 * 2 * _N))
         for numbers in self.oversize.values():
             numbers[2:] = [0, 0]
         self.events.update(dict.fromkeys(EVENTS, 0))

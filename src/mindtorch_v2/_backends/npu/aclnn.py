@@ -13,36 +13,18 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..._tensor import Tensor
-from . import allocator
+from . import allocator, launchers
+from ._leases import held
 from .creation import empty
+from .dtypes import ACL_DTYPES, acl_dtype, is_number, scalar
 from .function import Function
 from .payload import NpuPayload
 from .runtime import NpuError, NpuOutOfMemory, get_runtime
 from .streams import current_stream
 
-ACL_DTYPES = {
-    "float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16": 6, "uint16": 7, "uint32": 8, "int64": 9, "uint64": 10, "float64": 11,
-    "bool": 12, "complex64": 16, "complex128": 17, "bfloat16": 27,
-}  # fmt: skip
-FORMATS = {3: 47, 4: 0, 5: 30}  # NCL, NCHW, NCDHW; ND (2) for all other ranks
 _LARGEST_WORKSPACE = 1 << 46
 _thread = threading.local()
-
-
-def is_number(value: Any) -> bool:
-    """Whether an argument is a Python number in place of a tensor."""
-    return isinstance(value, (numbers.Number, np.number)) and not isinstance(value, np.ndarray)
-
-
-def acl_dtype(dtype: Any) -> int:
-    """The number of a dtype in ACL. RuntimeError for one that NPUs do not have."""
-    name = str(dtype).rpartition(".")[2]
-    if name not in ACL_DTYPES:
-        raise RuntimeError(f"tensors of dtype {dtype} are not supported on an NPU")
-    return ACL_DTYPES[name]
 
 
 def current_operator() -> str:
@@ -98,27 +80,50 @@ def _launch(function: Function, args: tuple, position: int | None) -> Any:
     index = next((d for d in map(_device_index, args) if d is not None), None)
     if index is None:
         index = runtime.current_device()
-    with runtime.on(index), _Descriptors(runtime, args) as made:
+    stream = current_stream(index).handle
+    if launchers.launches():
+        return _launch_at_once(runtime, function, args, position, index, stream)
+    with runtime.on(index), held(), _Descriptors(runtime, args) as made:
         first, second = function.phases
         given = [made.convert(kind, value) for kind, value in zip(function.kinds, args, strict=True)]
         size, executor = runtime.ffi.new("uint64_t *"), runtime.ffi.new("aclOpExecutor **")
         status = first(*given, size, executor)
         if status:
             raise error_of(runtime, function, "GetWorkspaceSize", status, args)
-        stream = current_stream(index).handle
         workspace = workspace_of(runtime, function, executor[0], index, size[0], stream)
-        try:
-            address = runtime.ffi.cast("void *", 0 if workspace is None else workspace.address)
-            status = second(address, size[0], executor[0], runtime.ffi.cast("aclrtStream", stream))
-        finally:
-            if workspace is not None:
-                allocator.get(index).free(workspace)
+        address = runtime.ffi.cast("void *", 0 if workspace is None else workspace.address)
+        status = second(address, size[0], executor[0], runtime.ffi.cast("aclrtStream", stream))
         if status:
             raise error_of(runtime, function, "", status, args)
         if position is None:
             return None
         runtime.synchronize_stream(stream)
         return _view_shape(runtime, given[position])
+
+
+def _launch_at_once(
+    runtime: Any, function: Function, args: tuple, position: int | None, index: int, stream: int
+) -> Any:
+    """By the extension, between whose calls no signal comes: see Note [Nothing between the phases] in native/runtime/launching.c."""
+    tensors: list[NpuPayload] = []
+    kinds = function.kinds
+    if len(kinds) != len(args):
+        raise ValueError(f"{function.name} takes {len(kinds)} arguments, not {len(args)}")
+    given = tuple(
+        launchers.argument(
+            kind, number_tensor(value, args) if kind == "tensor" and is_number(value) else value, tensors
+        )
+        for kind, value in zip(kinds, args)
+    )
+    run = launchers.launcher(function, given, position)
+    with runtime.on(index):
+        found = run(stream, lambda size: workspace_block(function, index, size, stream), *launchers.numbers_of(tensors))
+    if found.__class__ is list:
+        phase, status = found
+        if phase > 2:
+            raise NpuError.of(runtime, "aclrtSynchronizeStream" if phase == 3 else "aclGetViewShape", status, "")
+        raise error_of(runtime, function, "GetWorkspaceSize" if phase == 1 else "", status, args)
+    return found
 
 
 def _view_shape(runtime: Any, tensor: Any) -> tuple[int, ...]:
@@ -131,7 +136,7 @@ def _view_shape(runtime: Any, tensor: Any) -> tuple[int, ...]:
 
 
 def workspace_of(runtime: Any, function: Function, executor: Any, index: int, size: int, stream: int) -> Any:
-    """A block for the second phase; an executor that cannot be run is destroyed."""
+    """Memory for the second phase; an executor that cannot be run is destroyed."""
     if not size:
         return None
     try:
@@ -142,10 +147,10 @@ def workspace_of(runtime: Any, function: Function, executor: Any, index: int, si
 
 
 def workspace_block(function: Function, index: int, size: int, stream: int) -> Any:
-    """A block of a size that the first phase asked for. RuntimeError where that makes no sense, or there is no memory."""
+    """A lease of a size that the first phase asked for. RuntimeError where that makes no sense, or there is no memory."""
     if size > _LARGEST_WORKSPACE:
         raise RuntimeError(f"{_named(function)}: the first phase asks for a workspace of {size} bytes")
-    return allocator.get(index).malloc(size, stream)
+    return allocator.get(index).lease(size, stream)
 
 
 def _device_index(value: Any) -> int | None:
@@ -179,7 +184,7 @@ class _Descriptors:
     def convert(self, kind: str, value: Any) -> Any:
         """The C value of an argument."""
         if value is None:
-            return 0 if kind in ("int", "uint", "bool", "float") else self.ffi.NULL
+            return 0 if kind in ("int", "uint", "bool", "float", "single") else self.ffi.NULL
         return getattr(self, f"_{kind}")(value)
 
     def _keep(self, kind: str, descriptor: Any) -> Any:
@@ -190,7 +195,7 @@ class _Descriptors:
 
     def _tensor(self, value: Any) -> Any:
         if is_number(value):
-            value = self._number(value)
+            value = number_tensor(value, self.args)
         return self._keep("Tensor", self._create_tensor(value))
 
     def _create_tensor(self, value: NpuPayload) -> Any:
@@ -204,16 +209,11 @@ class _Descriptors:
             acl_dtype(value.dtype),
             ffi.new("int64_t[]", list(value.stride)),
             value.offset,
-            FORMATS.get(len(shape), 2),
+            launchers.FORMATS.get(len(shape), 2),
             stored,
             1,
             ffi.cast("void *", value.storage.data_ptr()),
         )
-
-    def _number(self, value: Any) -> NpuPayload:
-        """A 0-dim tensor of a number."""
-        like = next(a for a in self.args if isinstance(a, NpuPayload))
-        return scalar_tensor(value, getattr(_thread, "numbers", None) or like.dtype, like.device)
 
     def _tensors(self, value: Sequence) -> Any:
         # The list owns its tensors: destroying it destroys them.
@@ -225,9 +225,10 @@ class _Descriptors:
         return self._keep("Scalar", self._create_scalar(value))
 
     def _create_scalar(self, value: Any) -> Any:
-        ffi = self.ffi
-        cell, name = scalar_cell(ffi, value)
-        return self.runtime.symbol("aclCreateScalar")(ffi.cast("void *", cell), ACL_DTYPES[name])
+        name, items = scalar(value)
+        return self.runtime.symbol("aclCreateScalar")(
+            self.ffi.cast("void *", self.ffi.from_buffer(items)), ACL_DTYPES[name]
+        )
 
     def _scalars(self, value: Sequence) -> Any:
         array = self.ffi.new("aclScalar *[]", [self._create_scalar(item) for item in value])
@@ -258,6 +259,8 @@ class _Descriptors:
     def _float(self, value: Any) -> float:
         return float(value)
 
+    _single = _float
+
     def _text(self, value: str) -> Any:
         text = self.ffi.new("char[]", value.encode())
         self.kept.append(text)  # cffi frees it with the last reference
@@ -267,20 +270,10 @@ class _Descriptors:
         return acl_dtype(value)
 
 
-def scalar_cell(ffi: Any, value: Any) -> tuple[Any, str]:
-    """The memory of a number, and the name of its dtype."""
-    if isinstance(value, (bool, np.bool_)):
-        return ffi.new("bool *", bool(value)), "bool"
-    if isinstance(value, numbers.Integral):
-        return ffi.new("int64_t *", _signed(int(value))), "int64"
-    if isinstance(value, complex):
-        return ffi.new("double[2]", [value.real, value.imag]), "complex128"
-    return ffi.new("double *", float(value)), "float64"
-
-
-def _signed(value: int) -> int:
-    """An int64: numbers beyond (of uint64) as the same bits."""
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+def number_tensor(value: Any, args: Sequence) -> NpuPayload:
+    """A 0-dim tensor of a number among arguments."""
+    like = next(a for a in args if isinstance(a, NpuPayload))
+    return scalar_tensor(value, getattr(_thread, "numbers", None) or like.dtype, like.device)
 
 
 def scalar_tensor(value: Any, dtype: Any, where: Any) -> NpuPayload:

@@ -20,6 +20,7 @@ from collections import deque
 from typing import Any
 
 from ._blocks import GIB, MIB, MIN_BLOCK, SMALL_SIZE, Block, Pool, Segment, round_size, round_to_parts, segment_size
+from ._leases import Ended, Shelf, held
 from ._settings import Settings, from_environment
 from ._snapshots import History, describe
 from ._statistics import INACTIVE_SPLIT, INACTIVE_SPLIT_BYTES, RESERVED_BYTES, SEGMENT, Statistics, flatten
@@ -46,8 +47,7 @@ class NpuAllocator:
         if self._max_split is not None:
             self._stats.events["max_split_size"] = self._max_split
         self._lock = threading.RLock()
-        self._busy = False
-        self._deferred: deque[Block] = deque()
+        self._deferred: deque[Any] = deque()
         self._small, self._large = Pool(True), Pool(False)
         self._segments: dict[int, Segment] = {}
         self._pending: dict[int, deque[tuple[int, Block]]] = {}
@@ -55,6 +55,19 @@ class NpuAllocator:
         self._fraction = self._settings.fraction
         self._limit: int | None = None
         self._history: History | None = None
+        stats = self._stats
+        self._shelf = Shelf(
+            self._small, self._large, self._pending, self._deferred, self._lend, stats.all, stats.large, stats.small
+        )
+        self._shelf.plain = self._max_split is None and not self._divisions
+
+    @property
+    def _busy(self) -> bool:
+        return self._shelf.busy
+
+    @_busy.setter
+    def _busy(self, value: bool) -> None:
+        self._shelf.busy = value
 
     @property
     def _runtime(self) -> Any:
@@ -88,7 +101,7 @@ class NpuAllocator:
         with self._lock:
             if self._busy:
                 raise RuntimeError("npu: memory was asked for by a finalizer that ran inside the allocator")
-            self._busy = True
+            self._shelf.busy = True
             try:
                 if self._deferred:
                     self._free_deferred()
@@ -99,7 +112,15 @@ class NpuAllocator:
                     block = self._new_block(nbytes, size, small, stream)
                 return self._hand_out(block, nbytes, size, small)
             finally:
-                self._busy = False
+                self._shelf.busy = False
+
+    def lease(self, nbytes: int, stream: int = 0) -> Any:
+        """`malloc` of a block (its `block`, at `address`) that is given back with the last reference to what this returns. See Note [Leases] in native/runtime/leases.c."""
+        return self._shelf.lease(nbytes, stream)
+
+    def _lend(self, nbytes: int, stream: int, found: list[Block]) -> None:
+        with held():
+            found.append(self.malloc(nbytes, stream))
 
     def _hand_out(self, block: Block, nbytes: int, size: int, small: bool) -> Block:
         rest = block.size - size
@@ -139,19 +160,21 @@ class NpuAllocator:
             if self._busy:
                 self._deferred.append(block)
                 return
-            self._busy = True
+            self._shelf.busy = True
             try:
                 if self._deferred:
                     self._free_deferred()
                 self._free(block)
             finally:
-                self._busy = False
+                self._shelf.busy = False
         finally:
             self._lock.release()
 
     def _free_deferred(self) -> None:
         while self._deferred:
             block = self._deferred.popleft()
+            if block.__class__ is Ended:
+                block = block.taken()
             if block.allocated:
                 self._free(block)
 
@@ -463,6 +486,7 @@ class NpuAllocator:
         """Record every action from now on (the last `max_entries` of them) for `snapshot`, or stop and forget them."""
         with self._Entered(self):
             self._history = History(max_entries, stacks) if enabled else None
+            self._shelf.plain = self._history is None and self._max_split is None and not self._divisions
 
     class _Entered:
         """The allocator's lock, with the frees that came in between worked off."""
@@ -523,7 +547,7 @@ def _after_fork() -> None:
     global _CREATION
     _CREATION = threading.Lock()
     for allocator in existing():
-        allocator._lock, allocator._busy = threading.RLock(), False
+        allocator._lock, allocator._shelf.busy = threading.RLock(), False
     _ALLOCATORS.clear()
 
 

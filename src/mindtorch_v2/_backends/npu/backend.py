@@ -12,13 +12,20 @@ class _NPU:
     """The backend. Its parts are imported with the first tensor on a device."""
 
     def __init__(self) -> None:
+        from ._leases import undisturbed
         from .copies import copy, to_host
         from .creation import empty, place
-        from .plans import quick
+        from .plans import connect, quick
         from .run import run, run_into, supports
 
-        self.empty, self.place, self.copy, self.to_host = empty, place, copy, to_host
-        self.run, self.run_into, self.supports = run, run_into, supports
+        self.empty, self.place, self.copy, self.to_host = (
+            undisturbed(empty),
+            place,
+            undisturbed(copy),
+            undisturbed(to_host),
+        )
+        self.run, self.run_into, self.supports = undisturbed(run), undisturbed(run_into), supports
+        connect()
         dispatcher.QUICK[:] = [quick]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from .runtime import get_runtime
 
@@ -10,12 +11,13 @@ from .runtime import get_runtime
 class Function:
     """An aclnn function: its name, how each C parameter is passed, and what it is called. Its symbols are looked up at the first call."""
 
-    __slots__ = ("name", "kinds", "parameters", "_phases")
+    __slots__ = ("name", "kinds", "parameters", "addresses", "_phases")
 
     def __init__(self, name: str, kinds: str, parameters: str = "") -> None:
         self.name = name
         self.kinds = tuple(kinds.split())
         self.parameters = tuple(parameters.split())
+        self.addresses: Any = None  # of both phases, when the extension has launched it
         self._phases: tuple[Callable, Callable] | None = None
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ from ..._device import device
 from ..._memory import check_bounds, root_bytes
 from ..._storage import DeviceStorage, UntypedStorage, storage_from_root
 from . import allocator, transfers
-from .errors import NpuOutOfMemory
 from .payload import NpuPayload
 from .streams import Stream, current_stream
 
@@ -20,21 +17,20 @@ from .streams import Stream, current_stream
 class NpuStorage(DeviceStorage):
     """The bytes behind tensors of one NPU; they go back to the allocator with the last of them."""
 
+    __slots__ = ("_where", "_index", "_nbytes", "_lease")
+
+    _where: device
+    _index: int
+    _nbytes: int
+    _lease: Any  # None where there are no bytes
+
     def __new__(cls, nbytes: int = 0, where: device | None = None) -> NpuStorage:
         made = object.__new__(cls)
-        made._where = device("npu", current_device() if where is None or where.index is None else where.index)
+        made._index = index = current_device() if where is None or where.index is None else where.index
+        made._where = device("npu", index)
         made._nbytes = nbytes
-        made._allocator = allocator.get(made._where.index)
-        made._block = None
-        if nbytes:
-            made._block = made._allocator.malloc(nbytes, current_stream(made._where.index).handle)
+        made._lease = allocator.get(index).lease(nbytes, current_stream(index).handle) if nbytes else None
         return made
-
-    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        block = self.__dict__.get("_block")
-        if block is not None and not ending():  # at the end of the program the runtime has released everything
-            self._block = None
-            self._allocator.free(block)
 
     @property
     def device(self) -> device:
@@ -46,25 +42,24 @@ class NpuStorage(DeviceStorage):
 
     def data_ptr(self) -> int:
         """The device address of the first byte; 0 when there is none."""
-        return 0 if self._block is None else self._block.address
+        return 0 if self._lease is None else self._lease.address
 
     def get_device(self) -> int:
         """The index of the device."""
-        return self._where.index or 0
+        return self._index
 
     def record_stream(self, stream: Any) -> None:
         """Keep the memory until the work that is on `stream` now has passed, even if the last tensor goes before. TypeError unless it is a Stream."""
         if not isinstance(stream, Stream):
             raise TypeError(f"record_stream(): argument 's' (position 1) must be Stream, not {type(stream).__name__}")
-        if self._block is not None:
-            self._allocator.record_stream(self._block, stream.handle)
+        if self._lease is not None:
+            allocator.get(self._index).record_stream(self._lease.block, stream.handle)
 
     def resize_(self, nbytes: int) -> NpuStorage:
         """Another size; the bytes that fit are kept."""
         other = NpuStorage(nbytes, self._where)
         transfers.copy_bytes(other, self, min(nbytes, self._nbytes))
-        self._block, other._block = other._block, self._block
-        self._nbytes, other._nbytes = nbytes, self._nbytes
+        self._lease, self._nbytes = other._lease, nbytes
         return self
 
     def clone(self) -> NpuStorage:
@@ -116,22 +111,6 @@ class NpuStorage(DeviceStorage):
 
     def __repr__(self) -> str:
         return f"...\n[{self.type()}(device={self._where}) of size {len(self)}]"
-
-
-def quick_storage(nbytes: int, where: device, stream: int, operator: Any) -> NpuStorage:
-    """A storage for work on a stream of a device that is the thread's own; errors name the operator."""
-    made = object.__new__(NpuStorage)
-    made._where = where
-    made._nbytes = nbytes
-    made._allocator = found = allocator.get(where.index)
-    made._block = None
-    if nbytes:
-        try:
-            made._block = found.malloc(nbytes, stream)
-        except NpuOutOfMemory as error:
-            error.args = (f"{error} (in {operator.full_name})",)
-            raise
-    return made
 
 
 def _on_device(storage: UntypedStorage, where: str) -> UntypedStorage:

@@ -309,7 +309,16 @@ def current_stream(device: Any = None) -> Stream:
     try:
         return _thread.streams[index]
     except (AttributeError, KeyError):
-        return default_stream(index)
+        found = default_stream(index)
+        _chosen().setdefault(index, found)  # where launches of the extension look
+        return found
+
+
+def _chosen() -> dict[int, Stream]:
+    """This thread's streams by device."""
+    if not hasattr(_thread, "streams"):
+        _thread.streams = {}
+    return _thread.streams
 
 
 def set_stream(stream: Stream | None) -> None:
@@ -322,9 +331,7 @@ def set_stream(stream: Stream | None) -> None:
 
 def _choose(stream: Stream) -> None:
     run_recorded()  # on the stream that was the current one
-    if not hasattr(_thread, "streams"):
-        _thread.streams = {}
-    _thread.streams[stream.device_index] = stream
+    _chosen()[stream.device_index] = stream
 
 
 class StreamContext:
