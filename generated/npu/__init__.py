@@ -5,6 +5,9 @@ from __future__ import annotations
 __all__ = ["FAMILIES", "FALLBACKS", "REASONS"]
 
 FAMILIES = {
+    "_embedding_bag": "bags",
+    "_embedding_bag_forward_only": "bags",
+    "_embedding_bag_dense_backward": "bags",
     "eq.Tensor": "comparison",
     "ne.Tensor": "comparison",
     "lt.Tensor": "comparison",
@@ -459,6 +462,7 @@ FAMILIES = {
     "median.dim": "sorting",
     "nanmedian": "sorting",
     "nanmedian.dim": "sorting",
+    "mode": "sorting",
     "_unique2": "sorting",
     "unique_dim": "sorting",
     "unique_consecutive": "sorting",
@@ -502,9 +506,6 @@ REASONS = {
 }
 
 FALLBACKS = {
-    "_embedding_bag": "not_bound",
-    "_embedding_bag_forward_only": "not_bound",
-    "_embedding_bag_dense_backward": "not_bound",
     "segment_reduce": "no_function",
     "_segment_reduce_backward": "no_function",
     "fractional_max_pool2d": "no_function",
@@ -553,7 +554,6 @@ FALLBACKS = {
     "mkldnn_rnn_layer": "library",
     "mkldnn_rnn_layer_backward": "library",
     "hash_tensor": "no_function",
-    "mode": "no_function",
     "histogram.bins_tensor": "no_function",
     "histogram.bin_ct": "no_function",
     "special_airy_ai": "no_special",

@@ -48,6 +48,7 @@ FUNCTIONS = {
     "topk": ops_sorting.topk,
     "nanmedian": ops_sorting.nanmedian,
     "nanmedian.dim": ops_sorting.nanmedian_dim,
+    "mode": ops_sorting.mode,
     "_unique2": ops_sorting.unique2,
     "unique_dim": ops_sorting.unique_dim,
     "unique_consecutive": ops_sorting.unique_consecutive,

@@ -173,3 +173,23 @@ def histc(out: Any, self: Any, bins: int, min: Any, max: Any) -> Any:
         return NotImplemented  # which the CPU words
     launch(aclnnHistc, ops.contiguous(self)._data, bins, low, high, out[0])
     return None
+
+
+_MOST_COMPARED = 1024
+
+
+def mode(out: Any, self: Any, dim: int, keepdim: bool) -> Any:
+    """(the value that is there most often, its last place): each element is compared with each along dim, unless those are too many."""
+    if not self.dim() or not self.numel() or self.shape[dim] > _MOST_COMPARED or self.dtype is DTYPES["bool"]:
+        return NotImplemented
+    x = ops.transpose(self, dim, -1)
+    ordered = ops.sort(x, -1, False)[0]
+    alike = ops.eq(ops.unsqueeze(ordered, -1), ops.unsqueeze(ordered, -2))
+    first = ops.argmax(
+        ops.sum(ops._to_copy(alike, dtype=DTYPES["float32"]), [-1]), -1, True
+    )  # of the smallest, where several are there as often
+    values = ops.gather(ordered, -1, first)
+    places = ops.arange(0, x.shape[-1], 1, dtype=DTYPES["int64"], device=self.device)
+    last = ops.amax(ops.where(ops.eq(x, values), places, ops.zeros_like(places)), [-1], True)
+    found = ops.transpose(values, dim, -1), ops.transpose(last, dim, -1)
+    return found if keepdim else tuple(ops.squeeze(one, dim) for one in found)
