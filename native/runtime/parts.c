@@ -6,7 +6,7 @@
 #include "native.h"
 #include "parts.h"
 
-int part_threads = 1;
+_Atomic int part_threads = 1;
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
@@ -159,7 +159,8 @@ void spread_parts(LoopPart part, void *work, npy_intp n, npy_intp grain)
 
 int use_part_threads(int count)
 {
-    return part_threads = count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : count;
+    part_threads = count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : count; /* loops of other threads may be reading it */
+    return part_threads;
 }
 #else
 void spread_parts(LoopPart part, void *work, npy_intp n, npy_intp grain)

@@ -7,7 +7,7 @@
 /* The indices from `begin` up to `end` of a loop, which are computed without those before them. */
 typedef void (*LoopPart)(void *work, npy_intp begin, npy_intp end);
 
-extern __attribute__((visibility("hidden"))) int part_threads; /* threads that a loop may take, its caller's included */
+extern __attribute__((visibility("hidden"))) _Atomic int part_threads; /* threads that a loop may take, its caller's included */
 
 /* Lets loops take so many threads; gives the number that they will. */
 __attribute__((visibility("hidden"))) int use_part_threads(int count);
