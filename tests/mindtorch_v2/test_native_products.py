@@ -12,9 +12,25 @@ from _native_outcomes import assert_close, needs_extension
 
 import mindtorch_v2 as torch
 from mindtorch_v2._backends.cpu.ops import matmul as products
+from mindtorch_v2._dispatch import native
 
 pytestmark = needs_extension
 DTYPES = ["float32", "float64", "int64", "int32", "int16", "int8", "uint8"]
+
+
+@pytest.fixture(params=[0, 1, 2], autouse=True)
+def _level(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test with each set of vectors that the processor has."""
+    if native.extension is None:
+        if request.param:
+            pytest.skip("without the extension there is one way")
+        yield
+        return
+    if native.extension.use_vectors(request.param) != request.param:
+        native.extension.use_vectors(2)
+        pytest.skip("this processor has no such vectors")
+    yield
+    native.extension.use_vectors(2)
 
 
 def _array(shape: tuple, dtype: str, seed: int) -> np.ndarray:
