@@ -28,6 +28,7 @@ from signals import PARTS
 
 IMPORTING = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 HERE = os.path.dirname(torch.__file__)
+INTERRUPT = signal.getsignal(signal.SIGINT)  # which is ignored in the background of a shell
 WINDOW = ("_find_and_load", "_find_and_load_unlocked", "_load_unlocked", "_find_spec", "module_from_spec", "find_spec")
 """Functions of the import system in which a module is neither absent nor there."""
 
@@ -91,7 +92,7 @@ def disturbed(at: int, inside: bool, raises: bool, seed: str) -> tuple[int, str]
             sys.settrace(None)
     assert came == (disturbance.where != ""), came
     assert signal.getsignal(signal.SIGUSR1) is handler
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is INTERRUPT
     for part in PARTS:
         part()
     check_modules()
