@@ -33,7 +33,6 @@ class Mesh:
     shard: Any = None  # groups
     replicate: Any = None
     shard_count: int = 1
-    replicate_count: int = 1
     number: int = 0
 
     @classmethod
@@ -43,7 +42,7 @@ class Mesh:
         last = mesh.ndim - 1
         made = cls(mesh, mesh.get_group(last), shard_count=mesh.size(last), number=mesh.get_local_rank(last))
         if mesh.ndim == 2:
-            made.replicate, made.replicate_count = mesh.get_group(0), mesh.size(0)
+            made.replicate = mesh.get_group(0)
         return made
 
 
@@ -281,7 +280,7 @@ class ParamGroup:
             reduce_scatter_single(taken, given.reshape(-1), op, self.mesh.shard)
         else:
             taken.copy_(given[0])
-        if self.mesh.replicate_count > 1:
+        if self.mesh.replicate is not None:
             self._add_waiting(params, taken)
             if not self.all_reduces:
                 return
