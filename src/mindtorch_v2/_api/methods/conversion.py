@@ -229,11 +229,11 @@ def _host_array(self: Tensor, what: str) -> ndarray:
                 "small integral tensors that are not on meta."
             )
         if what == "numpy()":
-            raise TypeError(
+            raise MetaReadError(
                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
             )
         if what == "tolist()":
-            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+            raise MetaReadError("Cannot copy out of meta tensor; no data!")
         if what == "__bool__()":
             raise MetaReadError("Tensor.item() cannot be called on meta tensors (for Tensor.__bool__)")
         raise MetaReadError(f"Tensor.{what} cannot be called on meta tensors")
