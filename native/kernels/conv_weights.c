@@ -4,12 +4,11 @@
 #include "conv.h"
 #include "gemm.h"
 
-#define MOST_OUTPUTS 14
 #define TOGETHER 256 /* windows whose elements, of 32 channels, are half of the first cache */
 #define LEAST_CHANNELS 12
 
 #if HAS_WIDE
-#include <immintrin.h>
+#include "tiles.h"
 
 /* into (R outputs, vectors of channels) += the products of `count` windows. */
 #define TILE(R, VECTORS)                                                                                                                   \
@@ -52,25 +51,12 @@
     TILE(R, 1)   \
     TILE(R, 2)
 
-TILES(1)
-TILES(2)
-TILES(3)
-TILES(4)
-TILES(5)
-TILES(6)
-TILES(7)
-TILES(8)
-TILES(10)
-TILES(12)
-TILES(14)
+TILE_ROWS(TILES)
 
 typedef void (*Tile)(npy_intp, const float *, const float *, const npy_intp *, float *, npy_intp);
 
-#define BOTH(R) {weights_##R##_1, weights_##R##_2}
-static const Tile tiles[MOST_OUTPUTS + 1][2] = {
-    [1] = BOTH(1), [2] = BOTH(2), [3] = BOTH(3),   [4] = BOTH(4),   [5] = BOTH(5),   [6] = BOTH(6),
-    [7] = BOTH(7), [8] = BOTH(8), [10] = BOTH(10), [12] = BOTH(12), [14] = BOTH(14),
-};
+#define ENTRY(R) [R] = {weights_##R##_1, weights_##R##_2},
+static const Tile tiles[MOST_ROWS + 1][2] = {TILE_ROWS(ENTRY)};
 
 /* One image, or what there is of it by now. Panels are those of 32 channels of a group. */
 typedef struct {
@@ -83,11 +69,6 @@ typedef struct {
     float *packed; /* the gradient, tile by tile */
     float *sums;   /* by groups, places, outputs and channels */
 } Image;
-
-static inline npy_intp outputs_of(npy_intp left)
-{
-    return left >= MOST_OUTPUTS ? MOST_OUTPUTS : left > 8 ? left & ~(npy_intp)1 : left;
-}
 
 /* Vectors of channels, from planes to lines. */
 static void turn_channels(void *work, npy_intp begin, npy_intp end)
@@ -114,7 +95,7 @@ static void some_places(void *work, npy_intp begin, npy_intp end)
         for (npy_intp q = 0; q < v->plane_out; q += TOGETHER) {
             const npy_intp count = v->plane_out - q < TOGETHER ? v->plane_out - q : TOGETHER;
             for (npy_intp o = 0; o < outputs;) {
-                const npy_intp rows = outputs_of(outputs - o);
+                const npy_intp rows = tile_rows(outputs - o);
                 tiles[rows][vectors - 1](count, all->packed + (g * outputs + o) * v->plane_out + q * rows, x, all->windows + q, sums + o * all->wide,
                                          all->wide);
                 o += rows;
@@ -164,7 +145,7 @@ int windows_weight_gradient(const Conv *v, const float *gradient, const float *x
         in_parts(turn_channels, &all, v->groups * wide / 16, grain_of(positions * 16));
         for (npy_intp g = 0; g < v->groups; g++) {
             for (npy_intp o = 0; o < outputs;) {
-                const npy_intp some = outputs_of(outputs - o), first = (g * outputs + o) * v->plane_out;
+                const npy_intp some = tile_rows(outputs - o), first = (g * outputs + o) * v->plane_out;
                 pack_rows(given + first, v->plane_out, some, v->plane_out, packed + first);
                 o += some;
             }

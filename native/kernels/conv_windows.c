@@ -5,12 +5,11 @@
 #include "conv.h"
 #include "gemm.h"
 
-#define MOST_WINDOWS 14
-#define AHEAD 8       /* rows of the weights that are fetched ahead */
 #define LEAST_WIDTH 6 /* windows of a row; fewer leave registers empty */
 #define LEAST_OUTPUTS 12
 
 #if HAS_WIDE
+#include "tiles.h"
 #include "turn.h"
 
 /* sums (R windows, vectors of outputs) = shift + the products of the `deep` elements of R windows that are STEP apart. */
@@ -57,25 +56,12 @@
     TILE(R, 2, 1) \
     TILE(R, 2, 2)
 
-TILES(1)
-TILES(2)
-TILES(3)
-TILES(4)
-TILES(5)
-TILES(6)
-TILES(7)
-TILES(8)
-TILES(10)
-TILES(12)
-TILES(14)
+TILE_ROWS(TILES)
 
 typedef void (*Tile)(npy_intp, const float *, const npy_intp *, const float *, const float *, float *);
 
-#define FOUR(R) {{windows_##R##_1_1, windows_##R##_2_1}, {windows_##R##_1_2, windows_##R##_2_2}}
-static const Tile tiles[MOST_WINDOWS + 1][2][2] = {
-    [1] = FOUR(1), [2] = FOUR(2), [3] = FOUR(3),   [4] = FOUR(4),   [5] = FOUR(5),   [6] = FOUR(6),
-    [7] = FOUR(7), [8] = FOUR(8), [10] = FOUR(10), [12] = FOUR(12), [14] = FOUR(14),
-};
+#define ENTRY(R) [R] = {{windows_##R##_1_1, windows_##R##_2_1}, {windows_##R##_1_2, windows_##R##_2_2}},
+static const Tile tiles[MOST_ROWS + 1][2][2] = {TILE_ROWS(ENTRY)};
 
 /* One image: `x` as the windows find it, padded; the packed weights of all groups; shifts of as many outputs as are packed. */
 typedef struct {
@@ -112,7 +98,7 @@ static void some_rows(void *work, npy_intp begin, npy_intp end)
     const Image *all = work;
     const Conv *v = all->v;
     const npy_intp outputs = v->outputs / v->groups, inputs = v->channels / v->groups, step = v->w.stride[2];
-    float sums[MOST_WINDOWS * 32];
+    float sums[MOST_ROWS * 32];
     for (npy_intp g = 0; g < v->groups; g++) {
         for (npy_intp o = 0; o < outputs; o += 32) {
             const npy_intp some = outputs - o < 32 ? outputs - o : 32;
@@ -124,7 +110,7 @@ static void some_rows(void *work, npy_intp begin, npy_intp end)
                 const float *x = all->x + g * inputs * all->plane + (deep * rows + high) * all->row;
                 float *result = all->result + (g * outputs + o) * v->plane_out + r * v->w.out[2];
                 for (npy_intp q = 0; q < v->w.out[2];) {
-                    const npy_intp left = v->w.out[2] - q, windows = left >= MOST_WINDOWS ? MOST_WINDOWS : left > 8 ? left & ~(npy_intp)1 : left;
+                    const npy_intp left = v->w.out[2] - q, windows = tile_rows(left);
                     tiles[windows][step - 1][vectors - 1](all->deep, x + q * step, all->offsets, weight, shift, sums);
                     put_windows(sums, vectors, windows, some, result + q, v->plane_out);
                     q += windows;

@@ -4,23 +4,16 @@
 #include "factor.h"
 #include <math.h>
 #include "blas.h"
-#include "gemm.h"
 #include "kinds.h"
 
 #define PANEL 8     /* columns that are factored one by one */
 #define TOGETHER 16 /* rows that are substituted one by one */
 
-/* c (m, n) -= a (m, k) b (k, n). */
+/* c (m, n) -= a (m, k) b (k, n), of which a_row or a_k is 1. */
 static void subtract_product(int width, npy_intp m, npy_intp n, npy_intp k, const void *a, npy_intp a_row, npy_intp a_k, const void *b, npy_intp b_row,
                              void *c, npy_intp c_row)
 {
-    const Gemm g = {a, b, c, NULL, m, n, k, a_row, a_k, b_row, 1, c_row, -1, 1};
-    if (gemm_serves(&g)) {
-        gemm(width, &g);
-    }
-    else {
-        multiply(width, a_k != 1, 0, m, n, k, -1, a, a_k == 1 ? a_row : a_k, b, b_row, 1, c, c_row);
-    }
+    multiply(width, a_k != 1, 0, m, n, k, -1, a, a_k == 1 ? a_row : a_k, b, b_row, 1, c, c_row);
 }
 
 #define LOOPS "factor_loops.h"

@@ -6,44 +6,15 @@
  */
 #include "gemm.h"
 
-#define MOST_ROWS 14        /* of a tile: with two vectors of columns they fill 28 of 32 registers */
 #define COLUMNS 512         /* of a block of b */
 #define DEEP 256            /* rows of a block of b: those of a tile are 32 KiB of the first cache */
-#define AHEAD 8             /* rows of b that are fetched ahead */
 #define DIRECT_BYTES 262144 /* a block of b within so many bytes is read where it lies */
 #define WORTH_PACKING 192   /* columns for which the rows of a are copied */
 #define PRODUCTS_EACH 65536 /* multiplications that are worth a thread, by a vector of 16 */
 
 #if HAS_WIDE
+#include "tiles.h"
 #include "turn.h"
-
-/* The rows of the next tile: there are tiles of 1 to 8, 10, 12 and 14 rows. */
-static inline npy_intp rows_of(npy_intp left)
-{
-    return left >= MOST_ROWS ? MOST_ROWS : left > 8 ? left & ~(npy_intp)1 : left;
-}
-
-WIDEST static inline void transpose_double(__m512d *r)
-{
-    __m512d t[8];
-    for (int i = 0; i < 8; i += 2) {
-        t[i] = _mm512_unpacklo_pd(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_pd(r[i], r[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4) {
-        for (int j = 0; j < 2; j++) {
-            r[i + j] = _mm512_shuffle_f64x2(t[i + j], t[i + j + 2], 0x88);
-            r[i + j + 2] = _mm512_shuffle_f64x2(t[i + j], t[i + j + 2], 0xdd);
-        }
-    }
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm512_shuffle_f64x2(r[i], r[i + 4], 0x88);
-        t[i + 4] = _mm512_shuffle_f64x2(r[i], r[i + 4], 0xdd);
-    }
-    for (int i = 0; i < 8; i++) {
-        r[i] = t[i];
-    }
-}
 
 #define T float
 #define V __m512

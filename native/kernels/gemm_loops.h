@@ -57,26 +57,13 @@
     TILE(direct_##R##_1, R, 1, a_row, 1)                                                                                                   \
     TILE(direct_##R##_2, R, 2, a_row, 1)
 
-TILES(1)
-TILES(2)
-TILES(3)
-TILES(4)
-TILES(5)
-TILES(6)
-TILES(7)
-TILES(8)
-TILES(10)
-TILES(12)
-TILES(14)
+TILE_ROWS(TILES)
 
 typedef void (*NAME(Tile))(const Gemm *, npy_intp, const T *, npy_intp, const T *, npy_intp, T *, MASK, const T *);
 
-#define FOUR(R) {{NAME(packed_##R##_1), NAME(packed_##R##_2)}, {NAME(direct_##R##_1), NAME(direct_##R##_2)}}
-static const NAME(Tile) NAME(tiles)[MOST_ROWS + 1][2][2] = {
-    [1] = FOUR(1), [2] = FOUR(2), [3] = FOUR(3),   [4] = FOUR(4),   [5] = FOUR(5),   [6] = FOUR(6),
-    [7] = FOUR(7), [8] = FOUR(8), [10] = FOUR(10), [12] = FOUR(12), [14] = FOUR(14),
-};
-#undef FOUR
+#define ENTRY(R) [R] = {{NAME(packed_##R##_1), NAME(packed_##R##_2)}, {NAME(direct_##R##_1), NAME(direct_##R##_2)}},
+static const NAME(Tile) NAME(tiles)[MOST_ROWS + 1][2][2] = {TILE_ROWS(ENTRY)};
+#undef ENTRY
 
 /* to[p * step + i] = from[i * row + p] for k elements of `rows` rows, at most LANES; what is beyond them becomes 0, up to `step` or LANES. */
 WIDEST static void NAME(turn)(const T *from, npy_intp row, npy_intp rows, npy_intp k, T *to, npy_intp step, npy_intp kept)
@@ -164,7 +151,7 @@ static void NAME(rows_by_block)(const Gemm *g, npy_intp m, npy_intp n, npy_intp 
                                 const T *bias, T *space)
 {
     for (npy_intp i = 0; i < m;) {
-        const npy_intp rows = rows_of(m - i);
+        const npy_intp rows = tile_rows(m - i);
         const T *left = a + i * g->a_row;
         if (space != NULL) {
             NAME(pack_rows)(left, g->a_row, g->a_k, rows, k, space);

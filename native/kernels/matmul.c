@@ -207,7 +207,9 @@ static void few_rows_part(void *work, npy_intp begin, npy_intp end)
 static PyObject *few_rows(Product *p, int width, const void *bias)
 {
     npy_intp a[2] = {p->a[0], p->a[1]}, b[2] = {p->b[0], p->b[1]};
-    if (p->m < 2 || p->m > (S.vectors == 2 ? 7 : FEW_ROWS) || p->n < 8 || p->k < (p->m > 8 ? 128 : 32) || !in_items(a, width) || !in_items(b, width) || a[1] != 1 || b[0] != 1) {
+    /* From some rows on the tiles are faster, but they copy a right matrix that lies transposed; beyond the second cache the copy costs more. */
+    const npy_intp most = S.vectors < 2 ? FEW_ROWS : p->n * p->k * width > 2 << 20 ? 12 : 7;
+    if (p->m < 2 || p->m > most || p->n < 8 || p->k < (p->m > 8 ? 128 : 32) || !in_items(a, width) || !in_items(b, width) || a[1] != 1 || b[0] != 1) {
         return NULL;
     }
     PyObject *out = new_array(p->ndim, p->dims, PyArray_DESCR(p->left));

@@ -218,9 +218,9 @@ def once(module: ModuleType, run: Callable[[ModuleType], Any]) -> None:
     try:
         if spec.loader_state is not module:
             undisturbed(lambda: run(module))
-    except BaseException:
+    except BaseException:  # a handler's, too: frames, and so the spec, live as long as the error, which is raised again
         if isinstance(spec, _Entered):
-            spec.token = None  # frames, and so the spec, live as long as the error
+            spec.token = None
         raise
     finally:
         spec.loader_state = None

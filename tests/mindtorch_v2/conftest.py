@@ -1,13 +1,31 @@
-"""Fixtures of tests that call the Ascend emulator through its C ABI. It is built first, where there is a C compiler."""
+"""Fixtures: the processor's vectors, and the Ascend emulator, called through its C ABI. It is built first, where there is a C compiler."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from _emulator import Emulator, built
 from _emulator_operators import Emulator as OperatorEmulator
+
+from mindtorch_v2._dispatch import native
+
+
+@pytest.fixture(params=[0, 1, 2], ids=["plain", "AVX2", "AVX-512"])
+def vectors(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Loops for each size of vectors that the processor has; once where there is no extension."""
+    if native.extension is None:
+        if request.param:
+            pytest.skip("without the extension there is one way")
+        yield 0
+        return
+    if native.extension.use_vectors(request.param) != request.param:
+        native.extension.use_vectors(2)
+        pytest.skip("the processor has no such vectors")
+    yield request.param
+    native.extension.use_vectors(2)
 
 
 @pytest.fixture(scope="session")

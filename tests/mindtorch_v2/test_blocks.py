@@ -50,16 +50,6 @@ def loops() -> Iterator[Any]:
         yield pytest.param(opcode, kinds, id=name)
 
 
-@pytest.fixture(params=[0, 1, 2], ids=["plain", "avx2", "avx512"])
-def level(request: Any) -> Iterator[int]:
-    """The processor's vectors, where it has them."""
-    if native.extension.use_vectors(request.param) != request.param:
-        native.extension.use_vectors(9)
-        pytest.skip("the processor has no such vectors")
-    yield request.param
-    native.extension.use_vectors(9)
-
-
 def battery(dtype: Any, count: int, seed: int = 0) -> np.ndarray:
     """Special values and others of every magnitude, in an order of their own for each seed."""
     info = np.finfo(dtype)
@@ -252,7 +242,7 @@ def test_a_kernel_from_outside_is_not_passed_by() -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("opcode", "kinds"), loops())
-def test_bits_do_not_depend_on_the_place(opcode: int, kinds: str, width: int, level: int) -> None:
+def test_bits_do_not_depend_on_the_place(opcode: int, kinds: str, width: int, vectors: int) -> None:
     arrays = [battery(WIDTHS[width], 5000, seed) for seed in range(len(kinds))]
 
     def sources(part: slice) -> tuple:
@@ -266,7 +256,7 @@ def test_bits_do_not_depend_on_the_place(opcode: int, kinds: str, width: int, le
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("opcode", "kinds"), loops())
-def test_numbers_give_the_bits_of_arrays(opcode: int, kinds: str, width: int, level: int) -> None:
+def test_numbers_give_the_bits_of_arrays(opcode: int, kinds: str, width: int, vectors: int) -> None:
     x = battery(WIDTHS[width], 400)
     arrays = [k for k, kind in enumerate(kinds) if kind == "T"]
     for numbers in itertools.chain.from_iterable(itertools.combinations(arrays, n) for n in range(1, len(arrays))):
@@ -308,7 +298,7 @@ REFERENCES: dict[str, Any] = {
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="long double is no wider than double")
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", REFERENCES)
-def test_elementary_functions_are_accurate(name: str, width: int, level: int) -> None:
+def test_elementary_functions_are_accurate(name: str, width: int, vectors: int) -> None:
     rng = np.random.default_rng(5)
     count = 300 if name == "erf" else 100_000
     x = np.concatenate(
@@ -328,7 +318,7 @@ def test_elementary_functions_are_accurate(name: str, width: int, level: int) ->
     x, exact = x[np.isfinite(exact)], exact[np.isfinite(exact)]
     off = np.abs(run(opcode, (x,)) - exact) / np.spacing(np.abs(exact.astype(x.dtype)))
     # Without fused products some roundings more.
-    assert off.max() <= (2 if level else 2.5), f"{x[off.argmax()]!r}: {off.max()} ulp"
+    assert off.max() <= (2 if vectors else 2.5), f"{x[off.argmax()]!r}: {off.max()} ulp"
 
 
 # Programs

@@ -2,30 +2,15 @@
 
 import itertools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2._dispatch import native
 from mindtorch_v2.nn import functional as F
 
-
-@pytest.fixture(params=[0, 1, 2], autouse=True)
-def _level(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Every test with each set of vectors that the processor has."""
-    if native.extension is None:
-        if request.param:
-            pytest.skip("without the extension there is one way")
-        yield
-        return
-    if native.extension.use_vectors(request.param) != request.param:
-        native.extension.use_vectors(2)
-        pytest.skip("this processor has no such vectors")
-    yield
-    native.extension.use_vectors(2)
+pytestmark = pytest.mark.usefixtures("vectors")
 
 
 def plain(x: np.ndarray, weight: np.ndarray, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> np.ndarray:

@@ -169,15 +169,6 @@ _SUMS = {
 }
 
 
-@pytest.fixture(params=[0, 1, 2], ids=["plain", "AVX2", "AVX-512"])
-def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Kernels for each size of vectors that the processor has."""
-    if native.extension is None or native.extension.use_vectors(request.param) != request.param:
-        pytest.skip("the processor lacks these vectors, or there is no extension")
-    yield
-    native.extension.use_vectors(2)
-
-
 @needs_extension
 @pytest.mark.parametrize("kernel", list(_kernels()))
 def test_kernel_gives_what_numpy_gives(kernel: Any, vectors: None) -> None:

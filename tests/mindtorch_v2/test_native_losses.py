@@ -12,18 +12,8 @@ from _native_outcomes import assert_close, needs_extension, outcome
 
 import mindtorch_v2 as torch
 from mindtorch_v2._backends.cpu.ops import loss
-from mindtorch_v2._dispatch import native
 
-pytestmark = needs_extension
-
-
-@pytest.fixture(params=[0, 1, 2], ids=["plain", "AVX2", "AVX-512"], autouse=True)
-def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Kernels for each size of vectors that the processor has."""
-    if native.extension is None or native.extension.use_vectors(request.param) != request.param:
-        pytest.skip("the processor lacks these vectors, or there is no extension")
-    yield
-    native.extension.use_vectors(2)
+pytestmark = [needs_extension, pytest.mark.usefixtures("vectors")]
 
 
 def _draws(draw: Callable) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray]]]:

@@ -11,20 +11,10 @@ import pytest
 from _native_outcomes import assert_close, needs_extension
 
 from mindtorch_v2._backends.cpu.ops import norm
-from mindtorch_v2._dispatch import native
 
-pytestmark = needs_extension
+pytestmark = [needs_extension, pytest.mark.usefixtures("vectors")]
 
 _MASKS = ((True, True, True), [True, False, True], (False, True, False))
-
-
-@pytest.fixture(params=[0, 1, 2], ids=["plain", "AVX2", "AVX-512"], autouse=True)
-def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Kernels for each size of vectors that the processor has."""
-    if native.extension is None or native.extension.use_vectors(request.param) != request.param:
-        pytest.skip("the processor lacks these vectors, or there is no extension")
-    yield
-    native.extension.use_vectors(2)
 
 
 def _inputs() -> Iterator[np.ndarray]:

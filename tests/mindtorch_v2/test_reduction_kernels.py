@@ -13,16 +13,10 @@ import pytest
 from mindtorch_v2._backends.cpu.ops import reduction, scan
 from mindtorch_v2._dispatch import native
 
-pytestmark = pytest.mark.skipif(native.extension is None, reason="needs the extension")
-
-
-@pytest.fixture(params=[0, 1, 2], ids=["plain", "AVX2", "AVX-512"], autouse=True)
-def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Loops for each size of vectors that the processor has."""
-    if native.extension.use_vectors(request.param) != request.param:
-        pytest.skip("the processor lacks these vectors")
-    yield
-    native.extension.use_vectors(2)
+pytestmark = [
+    pytest.mark.skipif(native.extension is None, reason="needs the extension"),
+    pytest.mark.usefixtures("vectors"),
+]
 
 
 FLOATS = [np.float32, np.float64]
