@@ -68,7 +68,7 @@ ALIASES = {
 COMPANIONS = {
     "torch_npu": "_torch_npu",
     "torch_npu.npu": "npu",
-    "torch_npu.profiler": "profiler",
+    "torch_npu.profiler": "_torch_npu.profiler",
 }
 
 # Where PyTorch has what these modules of mindtorch_v2 define.

@@ -20,6 +20,9 @@ _TEXT = re.compile(r"([a-z_]+)(?::(0|[1-9][0-9]*))?")
 
 DeviceLike = Union["device", str, int]
 
+STANDS_FOR: dict[str, str] = {}
+"""Types of devices for which others stand: what is asked for on the first is on the second. Empty but for programs that asked for it (`torch_npu.contrib.transfer_to_npu`)."""
+
 _NAMED: dict[str, device] = {}  # by the text that makes them
 _MOST_NAMED = 256
 
@@ -110,7 +113,7 @@ class device:
         return self
 
     def __enter__(self) -> device:
-        TLS.device_stack = (*TLS.device_stack, (self, TLS.default_device))
+        TLS.device_stack = (*TLS.device_stack, (placed(self), TLS.default_device))
         TLS.default_device = None
         if self != CPU:  # where new tensors are anyway
             _state.enter_special()
@@ -198,6 +201,12 @@ def _class_name(value: object) -> str:
 device.__module__ = "torch"
 
 
+def placed(given: DeviceLike | None, index: int | None = None) -> device:
+    """Where tensors go that are asked for on a device: there, or on the device that stands for its type."""
+    made = device(given, index)
+    return _intern(STANDS_FOR[made.type], made.index) if made.type in STANDS_FOR else made
+
+
 def _named(name: str) -> device:
     """The device of a name: what pickles call, since a class of the module `torch` cannot be found without the proxy."""
     return device(name)
@@ -232,7 +241,7 @@ def set_default_device(device_: DeviceLike | None) -> None:
 
     Inside of a `with torch.device(...)` block it counts until the end of the block.
     """
-    new = None if device_ is None else device(device_)
+    new = None if device_ is None else placed(device_)
     if TLS.default_device is None and new is not None:
         _state.enter_special()
     elif TLS.default_device is not None and new is None:

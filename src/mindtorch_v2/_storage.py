@@ -70,7 +70,7 @@ class UntypedStorage(StorageBase):
     is_cuda = is_xpu = is_hpu = is_sparse = is_sparse_csr = False
 
     def __new__(cls, *args: Any, device: Any = None) -> UntypedStorage:
-        device = _device.CPU if device is None else _device.device(device)
+        device = _device.CPU if device is None else _device.placed(device)
         if len(args) > 1:
             kinds = ", ".join(type(a).__name__ for a in args)
             raise TypeError(f"torch.UntypedStorage() received an invalid combination of arguments - got ({kinds})")
@@ -328,7 +328,7 @@ class UntypedStorage(StorageBase):
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
         """A storage of these bytes on another device: the CPU, an NPU, or meta."""
-        device = _device.device(device)
+        device = _device.placed(device)
         if device.type == "cpu":
             return self.cpu()
         if device.type == "meta":
@@ -338,8 +338,11 @@ class UntypedStorage(StorageBase):
         raise RuntimeError(f"torch.UntypedStorage: no storage on the device type {device.type}")
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        """AssertionError: there is no CUDA."""
-        raise AssertionError("Torch not compiled with CUDA enabled")
+        """A copy on the device that stands for CUDA's. AssertionError where none does: there is no CUDA."""
+        where = _device.placed("cuda" if device is None else device)
+        if where.type == "cuda":
+            raise AssertionError("Torch not compiled with CUDA enabled")
+        return self.to(device=where)
 
     def pin_memory(self, device: Any = None) -> UntypedStorage:
         """The storage in pinned memory: itself, or a copy. TypeError for a storage that is not on the CPU."""

@@ -80,7 +80,7 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     """
     if isinstance(device, int) and not isinstance(device, bool):
         return device
-    place = _device.device(device) if isinstance(device, str) else device
+    place = _device.placed(device) if isinstance(device, str) else device
     index = None
     if isinstance(place, _device.device):
         if place.type == "cpu":

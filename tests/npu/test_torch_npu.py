@@ -16,12 +16,57 @@ import mindtorch_v2 as torch
 
 PROGRAMS = Path(__file__).parent / "torch_npu_programs.py"
 NEEDS = {"by_hand": (), "accelerated": ("accelerate",), "trainer": ("accelerate", "transformers")}
+CUDA_PROGRAM = Path(__file__).parent / "cuda_program.py"
+AS_ON_CUDA = """
+import runpy, sys
+import torch_npu
+from torch_npu.contrib import transfer_to_npu
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+TRANSFERRED = """
+import pathlib, tempfile, warnings
+import torch
+before = torch.cuda
+assert not before.is_available()
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    import torch_npu.contrib.transfer_to_npu
+    from torch_npu.contrib import transfer_to_npu
+assert [warning.category for warning in said] == [ImportWarning]
+import torch.cuda.amp as amp
+from torch.cuda import memory, random, streams
+assert torch.cuda is torch.npu and amp is torch.npu.amp and memory is torch.npu.memory and random is torch.npu.random
+assert torch.cuda.CUDAGraph is torch.npu.NPUGraph and torch.cuda.DoubleTensor is torch.npu.FloatTensor
+given = torch.device("cuda:0")
+assert given.type == "cuda" and torch.ones(2, device=given).device == torch.device("npu:0")  # as torch_npu has it
+assert torch.nn.Linear(2, 2, device="cuda").weight.device == torch.nn.Linear(2, 2).to("cuda").weight.device == torch.device("npu:0")
+assert torch.nn.Linear(2, 2).cuda(0).weight.is_cuda and not torch.ones(1).is_cuda and torch.ones(1).cuda("cuda:0").is_npu
+assert torch.amp.GradScaler().is_enabled() and torch.amp.GradScaler("cuda").is_enabled() and torch.cuda.amp.GradScaler().is_enabled()
+assert torch.get_device_module("cuda") is torch.npu and torch.ones(1).untyped_storage().cuda().device.type == "npu"
+with torch.autocast("cuda"):
+    assert torch.mm(*[torch.ones(2, 2, device="cuda")] * 2).dtype is torch.float16 and torch.is_autocast_enabled("cuda")
+with torch.random.fork_rng(devices=[0], device_type="cuda"):
+    torch.cuda.manual_seed(3)
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder, "x.pt")
+    torch.save(torch.ones(2, device="cuda"), path)
+    assert torch.load(path, map_location="cuda").is_cuda and torch.load(path, map_location=given).is_cuda
+    assert torch.serialization.default_restore_location(torch.ones(1).untyped_storage(), "cuda:0").device.type == "npu"
+from mindtorch_v2.distributed import distributed_c10d as c10d
+assert c10d.Backend("nccl") == "hccl" and str(c10d.BackendConfig("cpu:gloo,cuda:nccl")) == "cpu:gloo,npu:hccl"
+assert c10d.get_default_backend_for_device("cuda") == "hccl" and torch.distributed.is_nccl_available()
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]):
+    torch.ones(2, device="cuda") + 1
+transfer_to_npu.end()
+assert torch.cuda is not torch.npu and not torch.cuda.is_available() and not torch.ones(1, device="npu").is_cuda
+print("TRANSFERRED")
+"""
 NAMES = """
 import importlib.metadata, importlib.util
 import torch, torch_npu, torch_npu.npu.amp, torch_npu.profiler
 import torch_npu.npu.memory as memory
 from torch_npu.optim import NpuFusedAdamW
-assert torch_npu.npu is torch.npu and memory is torch.npu.memory and torch_npu.profiler is torch.profiler
+assert torch_npu.npu is torch.npu and memory is torch.npu.memory and torch_npu.profiler.record_function is torch.profiler.record_function
 assert torch_npu.__version__ == torch.__version__ == importlib.metadata.version("torch_npu")
 assert NpuFusedAdamW.__module__ == "torch_npu.optim" and issubclass(NpuFusedAdamW, torch.optim.AdamW)
 assert importlib.util.find_spec("torch_npu.no_such_module") is None and not hasattr(torch_npu, "npu_no_such_operator")
@@ -43,10 +88,77 @@ def run(*arguments: str, **more: str) -> str:
     return done.stdout
 
 
+def numbers(printed: str) -> list[float]:
+    return json.loads(next(s for s in printed.splitlines() if s.startswith("NUMBERS ")).removeprefix("NUMBERS "))
+
+
 def test_names(tmp_path: Path) -> None:
     program = tmp_path / "names.py"
     program.write_text(NAMES)
     assert run(str(program)) == "ALL THERE\n"
+
+
+def test_a_program_for_cuda_runs_unchanged(tmp_path: Path) -> None:
+    start = tmp_path / "start.py"
+    start.write_text(AS_ON_CUDA)
+    found = [numbers(run(str(CUDA_PROGRAM))), numbers(run(str(start), str(CUDA_PROGRAM)))]
+    assert len(found[0]) > 200
+    np.testing.assert_allclose(found[1], found[0], rtol=2e-5, atol=2e-5)
+
+
+def test_npus_stand_for_cuda(tmp_path: Path) -> None:
+    program = tmp_path / "transferred.py"
+    program.write_text(TRANSFERRED)
+    assert run(str(program)) == "TRANSFERRED\n"
+
+
+def test_contrib() -> None:
+    import mindtorch_v2._torch_npu.contrib as contrib
+
+    x, y = torch.randn(4, 3), torch.tensor([0, 2, 1, 2])
+    loss = contrib.LabelSmoothingCrossEntropy(3, 0.3)
+    torch.testing.assert_close(
+        loss(x.npu(), y.npu()).cpu(), torch.nn.functional.cross_entropy(x, y, label_smoothing=0.45)
+    )
+    torch.testing.assert_close(contrib.matmul_transpose(x.npu(), x.npu()).cpu(), x @ x.T)
+    torch.testing.assert_close(contrib.roll(x.npu(), 1, 0).cpu(), x.roll(1, 0))
+    scores, mask = torch.randn(2, 2, 3, 3), torch.zeros(2, 1, 1, 3)
+    found = contrib.fuse_add_softmax_dropout(True, torch.nn.Dropout(0.0), mask.npu(), scores.npu(), 16)
+    torch.testing.assert_close(found.cpu(), torch.softmax(scores / 4 + mask, -1))
+    a, b = torch.zeros(1, 2, 3), torch.ones(1, 2, 3)
+    assert contrib.ChannelShuffle(4, split_shuffle=False)(a.npu(), b.npu())[0, :, 0].tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert contrib.Focus(1, 5, 3).npu()(torch.randn(2, 1, 4, 6).npu()).shape == (2, 5, 2, 3)
+    assert contrib.BiLSTM(3, 2).npu()(torch.randn(5, 1, 3).npu()).shape == (5, 1, 4)
+    kept = contrib.NpuDropPath(0.5)(torch.ones(64, 2).npu()).cpu()
+    assert {0.0, 2.0} == set(kept.flatten().tolist()) and (kept[:, 0] == kept[:, 1]).all()
+    torch.testing.assert_close(contrib.Mish()(x.npu()).cpu(), torch.nn.functional.mish(x))
+    torch.testing.assert_close(contrib.Swish()(x.npu()).cpu(), torch.nn.functional.silu(x))
+    prefetcher = contrib.Prefetcher([(x, y), (x + 1, y)])
+    batches = []
+    while (batch := prefetcher.next())[0] is not None:
+        batches.append(batch)
+    assert len(batches) == 2 and batches[1][0].device.type == "npu" and batches[1][0].cpu().equal(x + 1)
+    for name in ("npu_iou", "DCNv2"):
+        with pytest.raises(NotImplementedError, match=f"torch_npu.contrib.{name} can be imported but not called"):
+            getattr(contrib, name)()
+    with pytest.raises(AttributeError, match="has no attribute 'npu_no_such'"):
+        contrib.npu_no_such  # noqa: B018 - the error is what is asked for
+
+
+def test_settings_of_the_profiler() -> None:
+    import mindtorch_v2._torch_npu.profiler as profiler
+
+    level, metrics = profiler.ProfilerLevel.Level1, profiler.AiCMetrics.PipeUtilization
+    with pytest.warns(UserWarning, match="aic_metrics: the chip's counters are not recorded"):
+        config = profiler._ExperimentalConfig(profiler_level=level, aic_metrics=metrics)
+    both = [profiler.ProfilerActivity.CPU, profiler.ProfilerActivity.NPU]
+    assert level in profiler.supported_profiler_level() and metrics in profiler.supported_ai_core_metrics()
+    assert set(both) == profiler.supported_activities() and profiler.supported_export_type() == {"text", "db"}
+    with profiler.profile(activities=both, experimental_config=config) as recorded:
+        torch.ones(2, device="npu") + 1
+    assert "aten::add" in {event.key for event in recorded.key_averages()}
+    with pytest.raises(ValueError, match="profiler_level 'Level9' is not known"):
+        profiler._ExperimentalConfig(profiler_level="Level9")
 
 
 @pytest.mark.parametrize("program", NEEDS)
@@ -56,8 +168,7 @@ def test_a_program_ends_as_on_the_cpu(program: str) -> None:
             pytest.skip(f"{name} is not installed")
     found = []
     for device in ("cpu", "npu"):
-        lines = run(str(PROGRAMS), program, device).splitlines()
-        found.append(json.loads(next(line for line in lines if line.startswith("NUMBERS ")).removeprefix("NUMBERS ")))
+        found.append(numbers(run(str(PROGRAMS), program, device)))
     assert len(found[0]) > 100
     np.testing.assert_allclose(found[1], found[0], rtol=2e-5, atol=2e-5)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mindtorch_v2._device import device as Device, get_default_device
+from mindtorch_v2._device import get_default_device, placed
 from mindtorch_v2._dtype import get_default_dtype
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._storage import UntypedStorage, view_of_root
@@ -86,7 +86,7 @@ def from_file(
     """
     if pin_memory:
         raise RuntimeError("tensors constructed from a file cannot be pinned")
-    where = get_default_device() if device is None else Device(device)
+    where = get_default_device() if device is None else placed(device)
     if where.type != "cpu":
         raise NotImplementedError(f"aten::from_file: a file cannot be mapped into the memory of {where}")
     dtype = get_default_dtype() if dtype is None else dtype

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._device import device
+from .._device import device, placed
 from .._dtype import DTYPES, dtype
 from .._layout import layout, memory_format
 from .._random.generator import Generator
@@ -100,10 +100,8 @@ def _instance_of(kind: type) -> Any:
 
 
 def _device(value: Any) -> Any:
-    if isinstance(value, device):
-        return value
-    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-        return device(value)
+    if isinstance(value, device | str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return placed(value)
     return _NO
 
 

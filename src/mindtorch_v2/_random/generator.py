@@ -28,7 +28,7 @@ import numpy as np
 
 from .. import _forks
 from .._above import above
-from .._device import device as Device
+from .._device import device as Device, placed
 from .._dispatch.native import extension
 from .._state import TLS
 from .engine import DEFAULT_SEED, WORDS, Engine, Mt19937
@@ -269,7 +269,7 @@ def _generator_device(device: Any) -> Device:
         raise TypeError(
             f"Generator(): argument 'device' (position 1) must be torch.device, not {type(device).__name__}"
         )
-    device = Device(device)
+    device = placed(device)
     if device.type == "meta":
         raise RuntimeError("META device type not an accelerator.")
     if device.type == "npu":

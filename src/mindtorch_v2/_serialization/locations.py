@@ -6,7 +6,7 @@ import bisect
 from collections.abc import Callable
 from typing import Any
 
-from .._device import device
+from .._device import STANDS_FOR, device, placed
 from .._storage import MetaStorage, UntypedStorage
 
 _registry: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any]]] = []
@@ -82,7 +82,9 @@ def _to_cpu(storage: Any, location: str) -> Any:
 
 
 def _to_cuda(storage: Any, location: str) -> Any:
-    return validate_cuda_device(location) if location.startswith("cuda") else None
+    if not location.startswith("cuda"):
+        return None
+    return storage.to(device=placed(location)) if "cuda" in STANDS_FOR else validate_cuda_device(location)
 
 
 def _to_meta(storage: Any, location: str) -> Any:

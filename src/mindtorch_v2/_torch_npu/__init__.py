@@ -1,6 +1,6 @@
 """What the proxy serves as `torch_npu`, where there is an NPU: PyTorch's extension for Ascend, whose devices `torch.npu` has here anyway.
 
-`torch_npu.npu` is `torch.npu`, `torch_npu.profiler` is `torch.profiler`; fused operators are those of `torch.ops.npu`.
+`torch_npu.npu` is `torch.npu`, `torch_npu.profiler` has `torch.profiler`'s names and torch_npu's settings; `torch_npu.contrib.transfer_to_npu` lets programs for CUDA run; fused operators are those of `torch.ops.npu`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["__version__", "npu"]
 
 # What programs import by name wherever there is an NPU, to call it later or not at all.
 _IMPORTED = frozenset(("npu_fusion_attention", "npu_rms_norm", "npu_rotary_mul", "npu_swiglu"))
-_MODULES = {"optim": ".optim", "profiler": "..profiler"}
+_MODULES = {"contrib": ".contrib", "optim": ".optim", "profiler": ".profiler"}
 
 
 def __getattr__(name: str) -> Any:

@@ -93,6 +93,9 @@ def uninstall() -> None:
     global _finder
     if _finder is None:
         return
+    standing = sys.modules.get("torch_npu.contrib.transfer_to_npu")
+    if standing is not None:
+        standing.end()
     spawn.detach()
     naming.detach()
     attributes.detach()

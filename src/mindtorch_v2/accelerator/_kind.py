@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import npu
-from .._device import NO_ACCELERATOR, device as _device
+from .._device import NO_ACCELERATOR, placed as _device
 
 
 def require() -> None:

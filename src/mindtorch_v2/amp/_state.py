@@ -12,7 +12,7 @@ import threading
 from typing import Any
 
 from .. import _state
-from .._device import device as _device
+from .._device import placed as _device
 from .._dispatch.native import count_modes, unbound
 from .._dtype import bfloat16, dtype, float16, float32, float64
 from .._tensor import Tensor
@@ -143,7 +143,7 @@ def is_autocast_available(device_type: str) -> bool:
 @unbound
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether autocast is on for a kind of device, `cuda` unless it is given."""
-    return settings.enabled.get("cuda" if device_type is None else _checked(device_type), False)
+    return settings.enabled.get(_checked("cuda" if device_type is None else device_type), False)
 
 
 @unbound

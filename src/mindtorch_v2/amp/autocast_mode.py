@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from .._device import device
+from .._device import placed
 from .._dtype import bfloat16, dtype, float16, float64
 from .._tensor import Tensor
 from . import _state as state
@@ -58,9 +58,9 @@ class autocast:
         self.fast_dtype = state.get_autocast_dtype(device_type) if dtype is None else dtype
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
-        self._kind = device(device_type).type
+        self._kind = placed(device_type).type
         self._cache_enabled = state.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
-        if enabled and device_type == "cuda":
+        if enabled and self._kind == "cuda":
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             enabled = False
         elif enabled and self.fast_dtype not in _SUPPORTED:

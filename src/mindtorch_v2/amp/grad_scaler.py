@@ -11,6 +11,8 @@ from typing import Any
 
 import mindtorch_v2 as mt
 
+from .._device import placed
+
 __all__ = ["GradScaler", "OptState"]
 
 
@@ -48,7 +50,7 @@ class GradScaler:
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
-        self._device = device
+        self._device = device = placed(device).type
         self._enabled = enabled
         if enabled and device == "cuda":
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)

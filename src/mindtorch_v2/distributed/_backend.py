@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import mindtorch_v2 as torch
 
+from .._device import STANDS_FOR, placed
 from ._process_group import ProcessGroup
 
 
@@ -51,6 +52,7 @@ class Backend(str):
     def __new__(cls, name: str) -> Any:
         if not isinstance(name, str):
             raise ValueError("Backend constructor parameter must be string-ish")
+        name = standing(name)
         value = getattr(Backend, name.upper(), Backend.UNDEFINED)
         return name.lower() if value == Backend.UNDEFINED else value
 
@@ -77,12 +79,20 @@ class Backend(str):
         Backend._plugins[name.upper()] = Backend._BackendPlugin(func, extended_api)
 
 
+def standing(text: str) -> str:
+    """The name of a backend, or of backends by device, with the devices that stand for others and their backends in place of these."""
+    for kind, other in STANDS_FOR.items():
+        backends = Backend.default_device_backend_map
+        text = text.lower().replace(kind, other).replace(backends[kind], backends[other])
+    return text
+
+
 class BackendConfig:
     """Which backend serves which devices, of a name or of `device:name,device:name`. ValueError for another text."""
 
     def __init__(self, backend: str) -> None:
         self.device_backend_map: dict[str, str] = {}
-        text = str(backend)
+        text = standing(str(backend))
         if text == Backend.UNDEFINED:
             self.device_backend_map["cpu"] = Backend.default_device_backend_map["cpu"]
         elif text.lower() in Backend.backend_list:
@@ -115,7 +125,7 @@ class BackendConfig:
 
 def get_default_backend_for_device(device: Any) -> str:
     """The name of the backend that programs use for a device. ValueError for a device that has none."""
-    kind = device.type if isinstance(device, torch.device) else torch.device(device).type
+    kind = placed(device).type
     backend = Backend.default_device_backend_map.get(kind)
     if backend is None:
         raise ValueError(f"Default backend not registered for device : {device}")
@@ -135,8 +145,8 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Never."""
-    return False
+    """Never, but where another device stands for CUDA's: as its backend is."""
+    return standing(Backend.NCCL) != Backend.NCCL and is_backend_available(standing(Backend.NCCL))
 
 
 def is_hccl_available() -> bool:
@@ -144,7 +154,12 @@ def is_hccl_available() -> bool:
     return torch.npu.is_available()
 
 
-is_ucc_available = is_xccl_available = is_nccl_available
+def is_xccl_available() -> bool:
+    """Never."""
+    return False
+
+
+is_ucc_available = is_xccl_available
 
 
 def is_backend_available(backend: str) -> bool:

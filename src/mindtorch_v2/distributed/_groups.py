@@ -311,7 +311,7 @@ def init_process_group(
             raise AssertionError("world_size must be positive if using store")
         if not rank >= 0:
             raise AssertionError("rank must be non-negative if using store")
-    if isinstance(device_id, int):
+    if isinstance(device_id, int) and not torch.npu.is_available():
         raise ValueError(
             "device_id is an int, but no accelerator support is found from the current compilation. "
             "Please use a different compiled version that supports your accelerator."

@@ -15,6 +15,7 @@ import numpy as np
 
 import mindtorch_v2 as torch
 
+from .._device import STANDS_FOR
 from . import _groups
 from ._groups import get_rank, get_world_size, init_process_group, is_initialized, new_group
 
@@ -90,7 +91,7 @@ class DeviceMesh:
         if mesh is None:
             raise TypeError("The mesh argument is required except for PRIVATE USAGE ONLY!")
         grid = np.array(mesh.tolist() if isinstance(mesh, torch.Tensor) else mesh, dtype=np.int32)
-        self._device_type = device_type
+        self._device_type = STANDS_FOR.get(device_type, device_type)
         if backend_override is not None and len(backend_override) != grid.ndim:
             raise ValueError(
                 "backend_override should have the same length as the number of mesh dimensions, "

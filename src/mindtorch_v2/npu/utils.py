@@ -13,7 +13,7 @@ from .._backends.npu import is_available, runtime as _runtime
 from .._backends.npu.errors import NpuError
 from .._backends.npu.runtime import device_count, is_initialized
 from .._backends.npu.streams import StreamContext, current_stream, default_stream, set_stream, stream
-from .._device import decorate as _decorate, device as _device
+from .._device import decorate as _decorate, device as _device, placed as _placed
 from .._state import run_recorded
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _index(device: DeviceLike | None, optional: bool = False) -> int:
         return device
     if not isinstance(device, (str, _device)):
         raise TypeError(f"expected a torch.device, a string or an int for an NPU, but got {type(device).__name__}")
-    where = _device(device)
+    where = _placed(device)
     if where.type != "npu":
         raise ValueError(f"Expected a npu device, but got: {where}")
     return _current() if where.index is None else where.index

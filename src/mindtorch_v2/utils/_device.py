@@ -11,7 +11,7 @@ from .._device import decorate
 
 def set_device(device: Any) -> Callable[[Callable], Callable]:
     """A decorator: what the function makes is on `device` where nothing else is said."""
-    chosen = _device.device(device)
+    chosen = _device.placed(device)
     return lambda function: decorate(function, lambda: chosen)
 
 
@@ -19,7 +19,7 @@ class DeviceContext:
     """A block whose new tensors are on `device`; `with device:` says the same."""
 
     def __init__(self, device: Any) -> None:
-        self.device = _device.device(device)
+        self.device = _device.placed(device)
 
     def __enter__(self) -> DeviceContext:
         self.device.__enter__()

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from ... import _dtype
 from ..._above import above
-from ..._device import chosen_device, default_device, device as _device
+from ..._device import chosen_device, default_device, placed as _device
 from ..._dispatch import native, ops
 from ..._dispatch.convert import _dtype as _convert_dtype
 from ..._dtype import DTYPES, dtype as _dtype_class

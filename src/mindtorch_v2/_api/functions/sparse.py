@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._device import device as _device
+from ..._device import placed as _device
 from ..._dispatch import ops
 from ..._dispatch.native import builtin, unbound
 from ..._dispatch.sparse import unavailable

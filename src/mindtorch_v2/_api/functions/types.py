@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _dtype
-from ..._device import device
+from ..._device import placed
 from ..._dtype import DTYPES
 from ..._tensor import Tensor
 from ..._type_names import LEGACY, type_name
@@ -57,7 +57,13 @@ def tensor_type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **k
     if dtype is Tensor:  # the default type
         return self.to(_dtype.get_default_dtype())
     kind = as_dtype(dtype)
-    return self.to(kind) if isinstance(dtype, _dtype.dtype) else self.to("cpu", kind)
+    return self.to(kind) if isinstance(dtype, _dtype.dtype) else self.to(_place(dtype), kind)
+
+
+def _place(value: Any) -> str:
+    """The type of device that a legacy type or its name has."""
+    parts = value.split(".") if isinstance(value, str) else ()
+    return "cpu" if len(parts) != 3 else placed(parts[1]).type
 
 
 def as_dtype(value: Any) -> _dtype.dtype:
@@ -70,8 +76,8 @@ def as_dtype(value: Any) -> _dtype.dtype:
         legacy = value.rpartition(".")[2]
         if value.startswith("torch.") and legacy in LEGACY:
             if value.count(".") == 2 and value.split(".")[1] != "cpu":
-                device(value.split(".")[1])
-                raise RuntimeError(f"{value}: only CPU types can be made here")
+                if _place(value) != "npu":
+                    raise RuntimeError(f"{value}: only types of CPUs and NPUs can be made here")
             return DTYPES[LEGACY[legacy]]
     if not isinstance(value, str | type):
         raise TypeError("dtype must be a type, str, or dtype object")

@@ -11,6 +11,7 @@ from ... import _payload
 from ..._autograd import wiring as _wiring
 from ..._autograd.node import AccumulateGrad
 from ..._determinism import SETTINGS as _determinism, largest
+from ..._device import placed
 from ..._dispatch import backends, native
 from ..._dispatch.sparse import unavailable
 from ..._layout import (
@@ -323,7 +324,10 @@ MEMBERS: dict[str, Any] = {
     "layout": property(layout),
     "is_cpu": _flag("cpu"),
     "is_meta": _flag("meta"),
-    "is_cuda": _flag("cuda"),
+    "is_cuda": property(
+        lambda self: self.device.type == placed("cuda").type,
+        doc="Whether the tensor is on a device of type cuda, or on one that stands for it.",
+    ),
     "is_npu": _flag("npu"),
     "is_xpu": _flag("xpu"),
     "is_mps": _flag("mps"),

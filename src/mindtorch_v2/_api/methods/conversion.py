@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from ... import _payload
 from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
-from ..._device import device as _device
+from ..._device import device as _device, placed
 from ..._dispatch import backends, below, native, ops
 from ..._dispatch.convert import as_dtype
 from ..._dtype import DTYPES, dtype as _dtype_class, known_to_numpy
@@ -157,7 +157,7 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
     if other is not None:
         kind, where = other._dtype, other.device
     if where is not None:
-        where = _device(where)
+        where = placed(where)
     return kind, where, copy, layout, bool(non_blocking)
 
 
@@ -175,7 +175,7 @@ def _mover(kind: str) -> Any:
     def move(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
         if isinstance(device, int):
             device = f"{kind}:{device}"
-        return convert(self, None, _device(device or kind), layout=memory_format, non_blocking=non_blocking)
+        return convert(self, None, placed(device or kind), layout=memory_format, non_blocking=non_blocking)
 
     move.__doc__ = f"The tensor on a device of type {kind}."
     return move

@@ -106,7 +106,7 @@ def _make_wrapper_subclass(
     shape = tuple(size)
     stride = _payload.contiguous_strides(shape) if strides is None else tuple(strides)
     kind = _dtype.get_default_dtype() if dtype is None else dtype
-    where = _device.CPU if device is None else _device.device(device)
+    where = _device.CPU if device is None else _device.placed(device)
     made = object.__new__(cls)
     made._data = _payload.WrapperPayload(
         shape, stride, kind, storage_offset or 0, MetaStorage(_payload.extent(shape, stride) * kind.itemsize), where

@@ -6,7 +6,7 @@ import sys
 from typing import Any, NoReturn
 
 from mindtorch_v2._backends.npu import is_available
-from mindtorch_v2._device import TYPES, device as Device
+from mindtorch_v2._device import TYPES, device as Device, placed
 
 _QUEUELESS = ("cpu", "meta")
 
@@ -14,7 +14,7 @@ _QUEUELESS = ("cpu", "meta")
 def _device(device: Any) -> Device:
     if device is None:
         device = "npu" if is_available() else "cpu"
-    found = Device(device)
+    found = placed(device)
     if found.type not in (*_QUEUELESS, "npu"):
         raise RuntimeError(f"PyTorch is not linked with support for {found.type} devices")
     return found

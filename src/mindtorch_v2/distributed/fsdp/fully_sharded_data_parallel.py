@@ -113,7 +113,8 @@ class FullyShardedDataParallel(nn.Module):
                 _replace(module, inner, lambda one, more=more: FullyShardedDataParallel(one, **{**options, **more}))
         _make_parameters(module, param_init_fn)
         if device_id is not None:
-            module.to(torch.device(device_id) if not isinstance(device_id, int) else "cpu")
+            numbered = isinstance(device_id, int)
+            module.to("cpu" if numbered and not torch.npu.is_available() else device_id)
         if sync_module_states:
             _take_first(module, mesh)
         policy = MixedPrecisionPolicy(self.mixed_precision.param_dtype, self.mixed_precision.reduce_dtype, None, self.mixed_precision.cast_forward_inputs or self.mixed_precision.cast_root_forward_inputs)  # fmt: skip

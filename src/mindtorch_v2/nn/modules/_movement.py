@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from ..._device import placed
 from ..._tensor import Tensor
 from ..parameter import Parameter
 
@@ -259,4 +260,4 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
         raise RuntimeError(".to() does not accept copy argument")
     if not (dtype is None or isinstance(dtype, torch.dtype)) or not isinstance(non_blocking, (bool, type(None))):
         raise _wrong_to(args, kwargs)
-    return None if device is None else torch.device(device), dtype, bool(non_blocking), memory_format
+    return None if device is None else placed(device), dtype, bool(non_blocking), memory_format
