@@ -545,27 +545,6 @@ ROWS = {
         "tier": 3,
         "from": {'mindtorch_v2.distributed.tensor.experimental': 'implicit_replication local_map'},
     },
-    "distributed.algorithms._checkpoint": {
-        "tier": 3,
-        "doc": "activation checkpointing of distributed modules",
-    },
-    "distributed.algorithms._checkpoint.checkpoint_wrapper": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "enums": {'CheckpointImpl': 'REENTRANT NO_REENTRANT'},
-        "classes": "ActivationWrapper CheckpointWrapper OffloadWrapper",
-        "functions": "apply_activation_checkpointing checkpoint_wrapper offload_wrapper",
-    },
-    "distributed.checkpoint._consolidate_hf_safetensors": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "functions": "consolidate_safetensors_files consolidate_safetensors_files_on_every_rank",
-    },
-    "distributed.checkpoint.hf_storage": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "classes": "HuggingFaceStorageReader HuggingFaceStorageWriter",
-    },
     "distributed.checkpoint.optimizer": {
         "tier": 3,
         "because": "mindtorch_v2 runs in one process",

@@ -172,17 +172,14 @@ def test_doctor_names_what_a_package_writes_of_torch(environment):
     package = environment.packages / "sample_user"
     package.mkdir()
     (package / "__init__.py").write_text(
-        "import torch\nfrom torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter\nimport torch.nn as n\n"
+        "import torch\nfrom torch.package import PackageExporter\nimport torch.nn as n\n"
         "def f(x):\n    return torch.relu(x), n.NoSuchLayer, torch.no_such, torch.float32, torch.Tensor.mine\n"
     )
     environment.pretend("sample-user", "1.0", "torch<2.13; python_version>'3'", "torch; extra == 'more'")
     (environment.packages / "sample_user-1.0.dist-info" / "RECORD").write_text("sample_user/__init__.py,,\n")
     text = environment.run("-m", "mindtorch_v2", "doctor", "--names", "sample-user", "absent", status=1)
     assert "sample-user 1.0: torch <2.13, which torch 2.13.0+mindtorch is not" in text
-    assert (
-        "can be imported, and say so when they are called: 1 torch.distributed.checkpoint.hf_storage.HuggingFaceStorageWriter"
-        in text
-    )
+    assert "can be imported, and say so when they are called: 1 torch.package.PackageExporter" in text
     assert "not there: 2 torch.nn.NoSuchLayer torch.no_such" in text and "absent takes from torch" in text
     assert "real: 4" in text  # torch, torch.nn, relu and float32; what stands behind Tensor is its own
 
