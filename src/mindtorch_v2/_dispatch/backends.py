@@ -19,6 +19,9 @@ from .operator import Operator
 class Backend(Protocol):
     """What a device must be able to do."""
 
+    combine: Any
+    """None, or what finds recorded operators that a function of the device computes together: see `schedule.py` of pipelines."""
+
     def empty(self, shape: tuple, stride: tuple | None, dtype: Any, where: device) -> Any:
         """An uninitialised payload; `stride` None means contiguous."""
 

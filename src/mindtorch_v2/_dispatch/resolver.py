@@ -46,7 +46,7 @@ def resolve(
             return op, bind(op, args, kwargs, method)
         except (Mismatch, _Unfit) as error:
             if first is None:
-                first = error
+                first = error.with_traceback(None)  # its frames hold the arguments, and would be held by this one
     former = _former(overloads, args, kwargs, method, inplace)
     if former is not None:
         return former

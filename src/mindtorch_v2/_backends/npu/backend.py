@@ -13,6 +13,7 @@ class _NPU:
 
     def __init__(self) -> None:
         from ._leases import undisturbed
+        from .combined import find
         from .copies import copy, to_host
         from .creation import empty, place
         from .plans import connect, quick
@@ -25,6 +26,7 @@ class _NPU:
             undisturbed(to_host),
         )
         self.run, self.run_into, self.supports = undisturbed(run), undisturbed(run_into), supports
+        self.combine = find
         connect()
         dispatcher.QUICK[:] = [quick]
 

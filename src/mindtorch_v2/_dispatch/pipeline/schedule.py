@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..._device import device
 from ..._tensor import Tensor
 from ..backends import backend_of
 from ..dispatcher import reshaped_copy
@@ -69,7 +70,7 @@ def select(
 
 def plan(chosen: list[Entry], rest: list[Entry], fuse: bool, by_rows: bool = False) -> list[Step]:
     """The steps of the chosen entries. Marks as kept the values that a step has to write to memory."""
-    steps = _by_rows(chosen) if by_rows else _chains(chosen, fuse)
+    steps = _by_rows(chosen) if by_rows else _chains(chosen, fuse, _combined(chosen, rest) if fuse else {})
     for step in steps:
         step.fused = len(step.entries) > 1
         for entry in step.entries:
@@ -121,11 +122,28 @@ def _by_rows(chosen: list[Entry]) -> list[Step]:
     return steps
 
 
-def _chains(chosen: list[Entry], fuse: bool) -> list[Step]:
-    """Chains of pointwise operators over one shape, and steps of one entry."""
+def _combined(chosen: list[Entry], rest: list[Entry]) -> dict[int, Step]:
+    """The entries that a device computes together, by one function of its own: their steps by the entries' identities."""
+    found: dict[int, Step] = {}
+    for kind in {entry.where.type for entry in chosen} - {"cpu", "meta"}:
+        combine = backend_of(device(kind)).combine
+        for group in () if combine is None else combine(chosen, rest):
+            step = Step(group.entries, group)
+            found.update((id(entry), step) for entry in group.entries)
+    return found
+
+
+def _chains(chosen: list[Entry], fuse: bool, together: dict[int, Step] | None = None) -> list[Step]:
+    """Chains of pointwise operators over one shape, what a device computes together (where the last of these entries is), and steps of one entry."""
     steps: list[Step] = []
     open_step: Step | None = None
     for entry in chosen:
+        step = together.get(id(entry)) if together else None
+        if step is not None:
+            entry.step = step
+            if entry is step.entries[-1]:
+                steps.append(step)
+            continue
         group = fusion.group_of(entry) if fuse else None
         if group is not None:
             if open_step is not None and fusion.joins(entry, group, open_step):
@@ -251,7 +269,8 @@ def _run_fused(step: Step) -> Failure | None:
     """Run a chain; when an operand has failed, or the chain itself does, its entries run one by one."""
     if not any(v.error is not None for entry in step.entries for v in entry.operands()):
         try:
-            (rows.run if step.group.__class__ is rows.Group else fusion.run)(step)
+            group = step.group
+            (rows.run if group.__class__ is rows.Group else fusion.run if group.__class__ is tuple else group.run)(step)
             return None
         except Exception:  # noqa: BLE001 (one by one they say which of them it was)
             pass
