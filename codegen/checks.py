@@ -6,6 +6,7 @@ of a run at once. Problems of shape (no YAML, no signature, a list where a text 
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -65,6 +66,11 @@ def check_variants(op: Op, context: Context) -> Iterator[Problem]:
 def _has_tensor_self(op: Op) -> bool:
     argument = op.signature.argument("self")
     return argument is not None and argument.is_tensor_like
+
+
+def check_name(op: Op, context: Context) -> Iterator[Problem]:
+    if keyword.iskeyword(op.name):
+        yield problem_of(op, "func", f"'{op.name}' is a word of Python, which no function can be called")
 
 
 def check_inplace_name(op: Op, context: Context) -> Iterator[Problem]:
@@ -356,6 +362,7 @@ def check_slips(op: Op, context: Context) -> Iterator[Problem]:
 
 OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_variants,
+    check_name,
     check_inplace_name,
     check_words,
     check_out,

@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from .loader import Scalar
 from .model import SAVED_ATTRIBUTES, Call, Expression, NameUse
 
+DEPTH = 100
+"""How deep the parts of an expression may be in each other."""
+
 
 class ExpressionError(ValueError):
     """A text that is no expression of the wanted kind; `offset` points into it."""
@@ -100,13 +103,34 @@ def _parse(text: str) -> _Source:
     if not text.strip():
         raise ExpressionError("expected an expression, found nothing", 0)
     try:
-        return _Source(text, ast.parse(text, mode="eval").body)
+        tree = ast.parse(text, mode="eval").body
+    except (RecursionError, MemoryError, ValueError):
+        what = "it has a character 0" if "\0" in text else "it is too deep"
+        raise ExpressionError(f"not an expression: {what}", max(text.find("\0"), 0)) from None
     except SyntaxError as error:
         lines = text.split("\n")
         line = min(error.lineno or 1, len(lines))
         start = sum(len(previous) + 1 for previous in lines[: line - 1])
         offset = start + min(max((error.offset or 1) - 1, 0), len(lines[line - 1]))
         raise ExpressionError(f"not an expression: {error.msg}", offset) from None
+    source = _Source(text, tree)
+    _refuse(source)
+    return source
+
+
+def _refuse(source: _Source) -> None:
+    """What is an expression of Python, and would make something else of the function that it is written into; and what is too deep for those who read it."""
+    level: list[ast.AST] = [source.tree]
+    for _ in range(DEPTH):
+        for node in level:
+            if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr)):
+                found = source.segment(node)
+                raise ExpressionError(f"not an expression: '{found}' has no place here", source.start(node))
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return
+    place = next((node for node in level if isinstance(node, ast.expr)), source.tree)
+    raise ExpressionError(f"not an expression: it is more than {DEPTH} deep", source.start(place))
 
 
 def _uses(source: _Source, node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[NameUse]:

@@ -125,6 +125,35 @@ class _Loader(yaml.SafeLoader):
         return Mapping(location, tuple(entries))
 
 
+DEPTH = 12
+"""How deep lists and mappings may be in each other."""
+
+
+def _unread(text: str, file: str) -> Problem | None:
+    """The first thing in the text that YAML has and a schema has not: aliases, tags, a second document, and depth."""
+    for loader in (getattr(yaml, "CSafeLoader", yaml.SafeLoader), yaml.SafeLoader):
+        depth = documents = 0
+        try:
+            for event in yaml.parse(text, Loader=loader):
+                depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+                documents += isinstance(event, yaml.DocumentStartEvent)
+                what = ""
+                if getattr(event, "anchor", None) is not None:
+                    what = "anchors and aliases are not read; write the value where it belongs"
+                elif getattr(event, "tag", None) is not None:
+                    what = f"YAML's tag '{event.tag}' is not read"
+                elif depth > DEPTH:
+                    what = f"lists and mappings are in each other more than {DEPTH} deep"
+                elif documents > 1:
+                    what = "a second document; a file has one"
+                if what:
+                    return Problem(Location(file, event.start_mark.line + 1, event.start_mark.column + 1), "", what)
+            return None
+        except yaml.YAMLError:  # libyaml gives up at some depth; what is no YAML is said by `_compose`
+            continue
+    return None
+
+
 def _compose(text: str, loader: _Loader) -> yaml.Node | None:
     """The node tree, by libyaml where PyYAML has it; what that refuses is read again for the message of the plain parser."""
     fast = getattr(yaml, "CSafeLoader", None)
@@ -138,7 +167,16 @@ def _compose(text: str, loader: _Loader) -> yaml.Node | None:
 
 def load(path: Path, file: str) -> tuple[Node | None, list[Problem]]:
     """Read one YAML file. `file` is the name that locations carry. The tree is None when the file is empty or no YAML."""
-    text = path.read_text(encoding="utf-8")
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        place = Location(file, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+        return None, [Problem(place, "", f"not UTF-8 text: {error.reason}")]
+    unread = _unread(text, file)
+    if unread is not None:
+        return None, [unread]
     try:
         loader = _Loader(text, file)
         try:

@@ -25,9 +25,16 @@ class Problem:
         return ": unknown name '" in self.message
 
     def __str__(self) -> str:
-        return (
-            f"{self.location}: {self.subject}: {self.message}" if self.subject else f"{self.location}: {self.message}"
-        )
+        parts = (str(self.location), _shortened(self.subject), _shortened(self.message))
+        return ": ".join(part for part in parts if part)
+
+
+LONGEST = 400
+"""Characters of a sentence; one that quotes a whole value is cut in the middle."""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 def arranged(problems: Iterable[Problem]) -> list[Problem]:

@@ -45,10 +45,18 @@ static int is_builtin(PyObject *object)
            type == &PyTuple_Type || type == &PyList_Type || type == &PyComplex_Type || type == &PyDict_Type || type == &PySlice_Type;
 }
 
+/* Whether a whole number has a place in 64 bits; one that has none is refused in Python, in PyTorch's words. */
+static inline int is_word(PyObject *number)
+{
+    int overflow;
+    (void)PyLong_AsLongLongAndOverflow(number, &overflow);
+    return !overflow;
+}
+
 static int is_number(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
-    return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyComplex_Type;
+    return type == &PyLong_Type ? is_word(object) : type == &PyFloat_Type || type == &PyBool_Type || type == &PyComplex_Type;
 }
 
 /* Whether an object is one of numpy's numbers, each of which stands for Python's of its value. */
@@ -59,6 +67,9 @@ static inline int is_numpy_number(PyObject *object)
 
 static int otherwise(PyObject *object)
 {
+    if (PyLong_CheckExact(object) && !is_word(object)) {
+        return UNKNOWN;
+    }
     return is_builtin(object) || Py_TYPE(object) == S.tensor || is_numpy_number(object) ? UNFIT : UNKNOWN;
 }
 
@@ -98,6 +109,9 @@ static int take_ints(const Path *path, int at, PyObject *value, Bound *bound)
         if (size <= 0) {
             return UNFIT;
         }
+        if (!is_word(value)) {
+            return UNKNOWN;
+        }
         PyObject *made = PyTuple_New(size);
         for (int i = 0; made != NULL && i < size; i++) {
             PyTuple_SET_ITEM(made, i, Py_NewRef(value));
@@ -117,6 +131,9 @@ static int take_ints(const Path *path, int at, PyObject *value, Bound *bound)
                 return is_builtin(items[i]) ? UNFIT : UNKNOWN;
             }
             numpy = 1;
+        }
+        else if (!is_word(items[i])) {
+            return UNKNOWN;
         }
     }
     if (count == 1 && path->sizes[at] > 1) {
@@ -169,7 +186,7 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
     case 'v':
         return take_tensors(path, at, value, bound);
     case 'I':
-        return PyLong_CheckExact(value) ? FITS : is_builtin(value) ? UNFIT : is_numpy_number(value) ? take_numpy_number('I', at, value, bound) : UNKNOWN;
+        return PyLong_CheckExact(value) ? (is_word(value) ? FITS : UNKNOWN) : is_builtin(value) ? UNFIT : is_numpy_number(value) ? take_numpy_number('I', at, value, bound) : UNKNOWN;
     case 'L':
         return take_ints(path, at, value, bound);
     case 'F':
@@ -183,7 +200,7 @@ static int take(const Path *path, int at, PyObject *value, Bound *bound)
     case 'B':
         return PyBool_Check(value) ? FITS : is_builtin(value) ? UNFIT : is_numpy_number(value) ? take_numpy_number('B', at, value, bound) : UNKNOWN;
     case 'S':
-        return is_number(value) ? FITS : is_builtin(value) ? UNFIT : is_numpy_number(value) ? take_numpy_number('S', at, value, bound) : UNKNOWN;
+        return is_number(value) ? FITS : PyLong_CheckExact(value) ? UNKNOWN : is_builtin(value) ? UNFIT : is_numpy_number(value) ? take_numpy_number('S', at, value, bound) : UNKNOWN;
     case 'X':
         return PyUnicode_CheckExact(value) ? FITS : is_builtin(value) ? UNFIT : UNKNOWN;
     case 'D':

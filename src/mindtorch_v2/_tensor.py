@@ -313,9 +313,24 @@ class Tensor(TensorBase):
         return version(self)
 
 
+TOO_LONG = "Overflow when unpacking long long"
+
+
+def is_word(number: int) -> bool:
+    """Whether a whole number has a place in 64 bits."""
+    return -(1 << 63) <= number < 1 << 63
+
+
+def check_word(number: int) -> None:
+    """ValueError for a whole number that has no place in 64 bits."""
+    if not is_word(number):
+        raise ValueError(TOO_LONG)
+
+
 def _wrap_dim(dim: int, ndim: int) -> int:
     bound = ndim or 1
     if not -bound <= dim < bound:
+        check_word(dim)
         raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
     if not ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

@@ -8,6 +8,7 @@ import pytest
 from conftest import Problems
 
 from codegen.__main__ import main
+from codegen.schema import read_schema
 
 RIGHT = {
     "func": "mul(Tensor self, Tensor other, int n=1) -> Tensor",
@@ -98,6 +99,7 @@ SLIPS: dict[str, tuple[dict[str, str], str]] = {
     "type": ({"func": "mul(Tenser self, Tensor other, int n=1) -> Tensor"}, "unknown type 'Tenser'; did you mean 'Tensor'?"),
     "no result": ({"func": "mul(Tensor self, Tensor other, int n=1)"}, "bad signature"),
     "writes self": ({"func": "mul(Tensor(a!) self, Tensor other, int n=1) -> Tensor(a!)"}, "its name must be 'mul_'"),
+    "a word of Python": ({"func": "None(Tensor self, Tensor other, int n=1) -> Tensor"}, "'None' is a word of Python"),
     "method of nothing": ({"func": "mul(Tensor a, Tensor other, int n=1) -> Tensor", "meta": "elementwise(a, other)"}, "a method needs an argument 'self'"),
 }  # fmt: skip
 
@@ -184,3 +186,39 @@ def test_lists_may_be_narrowed(problems: Problems, tree: Path, capsys: pytest.Ca
     problems(entry({}) + entry({"func": "other(Tensor self, Tensor other, int n=1) -> Tensor"}))
     assert main(["list", "oth", "--root", str(tree)]) == 0
     assert [line.split("(")[0] for line in capsys.readouterr().out.splitlines()] == ["other"]
+
+
+FUNC = "- func: f(Tensor self) -> Tensor\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (FUNC + "  tags: &t [*t]\n", "2:9: anchors and aliases are not read; write the value where it belongs"),
+        (FUNC + "  tags: !!timestamp x\n", "2:9: YAML's tag 'tag:yaml.org,2002:timestamp' is not read"),
+        (FUNC + "  tags: " + "[" * 5000 + "]" * 5000 + "\n", "2:19: lists and mappings are in each other more than 12 deep"),
+        (FUNC + "---\n" + FUNC, "2:1: a second document; a file has one"),
+    ],
+)  # fmt: skip
+def test_what_yaml_has_and_a_schema_has_not(problems: Problems, text: str, line: str) -> None:
+    assert problems(text) == [f"schema/ops/f.yaml:{line}"]
+
+
+def test_bytes_that_are_no_text(tree: Path) -> None:
+    (tree / "schema/ops/f.yaml").write_bytes(b"- func: a\n  me\xffta: b\n")
+    assert [str(problem) for problem in read_schema(tree)[1]] == ["schema/ops/f.yaml:2:5: not UTF-8 text: invalid start byte"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("formula", "sentence"),
+    [
+        ("(yield)", "'yield' has no place here"),
+        ("(x := grad)", "'x := grad' has no place here"),
+        ("grad" + " + grad" * 200, "it is more than 100 deep"),
+        ("-" * 3000 + "grad", "it is too deep"),
+        ("(" * 300 + "grad" + ")" * 300, "too many nested parentheses"),
+    ],
+)
+def test_formulas_that_are_none(problems: Problems, formula: str, sentence: str) -> None:
+    found = problems(entry({"grad": f"{{self: '{formula}'}}"}))
+    assert sentence in found[0] and len(found[0]) < 600, found

@@ -1,4 +1,4 @@
-"""Hostile objects as arguments of every function of the schema. `calls.py SEED COUNT [THREADS]` makes so many calls and prints what came of them as JSON.
+"""Hostile objects as arguments of every function of the schema. `calls.py SEED COUNT|FIRST:END [THREADS]` makes so many calls and prints what came of them as JSON.
 
 Objects lie about their length, their class and their numbers, change or free what a call is working on, call back into the library, or raise. A call may give a result or
 any exception; it may not end the process (run it under sanitizers: build.py), hang, or take more memory than it says.
@@ -283,9 +283,15 @@ def call(pick: random.Random, row: dict[str, Any]) -> None:
     repr(result)
 
 
-def run(seed: str, count: int, table: list[dict[str, Any]], outcomes: Counter[str], problems: list[str]) -> None:
+SANITIZED = "san.so" in os.environ.get("LD_PRELOAD", "")
+
+
+def run(seed: str, numbers: range, table: list[dict[str, Any]], outcomes: Counter[str], problems: list[str]) -> None:
     """So many calls."""
-    for number in range(count):
+    for number in numbers:
+        if SANITIZED:  # so that it can be told which call ended the process
+            print(f"@{number}", file=sys.stderr, flush=True)
+            faulthandler.dump_traceback_later(SECONDS * 60, exit=True)
         pick = random.Random(f"{seed} {number}")
         row = table[number % len(table)] if number < len(table) else pick.choice(table)
         begun = time.thread_time()
@@ -302,31 +308,37 @@ def run(seed: str, count: int, table: list[dict[str, Any]], outcomes: Counter[st
         except Exception as error:  # noqa: BLE001 (any is an answer)
             outcome = type(error).__name__
         outcomes[outcome] += 1
-        if time.thread_time() - begun > SECONDS * (20 if "san.so" in os.environ.get("LD_PRELOAD", "") else 1):
+        if time.thread_time() - begun > SECONDS * (20 if SANITIZED else 1):
             problems.append(f"{seed} {number} {row['name']}: {time.thread_time() - begun:.1f} s")
 
 
-def main(seed: str, count: int, threads: int) -> None:
+def main(seed: str, numbers: range, threads: int) -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     faulthandler.enable()
     faulthandler.dump_traceback_later(float(os.environ.get("WAIT", "3000")), exit=True)
     table = rows()
     # The memory of sanitizers, and of an emulated NPU, is nearly all that there is.
-    if "san.so" not in os.environ.get("LD_PRELOAD", "") and DEVICE == "cpu":
+    if not SANITIZED and DEVICE == "cpu":
         resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     outcomes: Counter[str] = Counter()
     problems: list[str] = []
     sys.setrecursionlimit(400)
     sys.unraisablehook = lambda _: None
     if threads == 1:
-        run(seed, count, table, outcomes, problems)
+        run(seed, numbers, table, outcomes, problems)
     else:
         sys.setswitchinterval(1e-5)
         working = [
             threading.Thread(
                 target=run,
-                args=(f"{seed}.{n}", count // threads, random.Random(n).sample(table, len(table)), outcomes, problems),
+                args=(
+                    f"{seed}.{n}",
+                    numbers[n::threads],
+                    random.Random(n).sample(table, len(table)),
+                    outcomes,
+                    problems,
+                ),
             )
             for n in range(threads)
         ]
@@ -339,4 +351,4 @@ def main(seed: str, count: int, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+    main(sys.argv[1], range(*map(int, sys.argv[2].split(":"))), int(sys.argv[3]) if len(sys.argv) > 3 else 1)

@@ -1,4 +1,4 @@
-"""Hostile files: mutated and hand-made archives, pickles and safetensors. `files.py SEED COUNT` reads so many and prints, as JSON, what came of it.
+"""Hostile files: mutated and hand-made archives, pickles and safetensors. `files.py SEED COUNT|FIRST:END` reads so many and prints, as JSON, what came of it.
 
 Each is read with `weights_only=True`. Whatever it is, reading ends within `SECONDS`, takes at most `MEMORY` beyond the file's own size, and runs nothing of the file's choice.
 """
@@ -264,7 +264,7 @@ REFUSALS = (
 )  # fmt: skip
 
 
-def main(seed: int, count: int) -> None:
+def main(seed: int, numbers: range) -> None:
     warnings.simplefilter("ignore")
     measured = os.environ.get("PYTHONMALLOC") != "malloc" and os.path.exists("/proc/self/clear_refs")
     good = seeds()
@@ -282,7 +282,9 @@ def main(seed: int, count: int) -> None:
     outcomes: Counter[str] = Counter()
     slowest, largest = (0.0, ""), (0, "")
     problems: list[str] = []
-    for number in range(count):
+    for number in numbers:
+        if os.environ.get("PYTHONMALLOC") == "malloc":  # so that it can be told which file ended the process
+            print(f"@{number}", file=sys.stderr, flush=True)
         pick = random.Random(f"{seed} {number}")
         name, make, read = makers[0] if number % 10 < 4 else pick.choice(makers)
         content = make(pick, good)
@@ -320,4 +322,4 @@ def main(seed: int, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), range(*map(int, sys.argv[2].split(":"))))

@@ -47,3 +47,9 @@ def test_calls_of_four_threads() -> None:
     found = outcome("calls.py", "threads", str(COUNT // 4 * 4), "4")
     assert found["calls"] == COUNT // 4 * 4
     assert not [p for p in found["problems"] if "SystemError" in p], found["problems"]
+
+
+def test_entries() -> None:
+    """A slip in an entry of the schema is refused where it stands, or changes nothing, or says something else that the generator can write."""
+    found = outcome("entries.py", "1", str(COUNT))
+    assert not found["problems"], found["problems"]

@@ -1,4 +1,4 @@
-"""Threads that compute with the extension's own pool of threads: `threads.py ROUNDS`. For sanitizers: build.py. Prints how many rounds of each kind were made, as JSON.
+"""Threads that compute with the extension's own pool of threads: `threads.py SEED ROUNDS|FIRST:END`. For sanitizers: build.py. Prints how many rounds of each kind were made, as JSON.
 
 Four threads at once spread loops, flush pipelines, multiply matrices, draw from one generator, differentiate, and read and change the number of threads.
 """
@@ -58,14 +58,14 @@ def settings() -> None:
 KINDS: list[Callable[[], None]] = [loops, pipelines, products, draws, gradients, settings]
 
 
-def main(rounds: int) -> None:
+def main(seed: str, numbers: range) -> None:
     torch.set_num_threads(4)
     done: Counter[str] = Counter()
     failures: list[str] = []
 
-    def work(seed: int) -> None:
-        pick = random.Random(seed)
-        for _ in range(rounds):
+    def work(thread: int) -> None:
+        for number in numbers:
+            pick = random.Random(f"{seed} {thread} {number}")
             kind = pick.choice(KINDS)
             try:
                 kind()
@@ -73,7 +73,7 @@ def main(rounds: int) -> None:
                 failures.append(f"{kind.__name__}: {error!r}")
             done[kind.__name__] += 1
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -83,4 +83,4 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(sys.argv[1], range(*map(int, sys.argv[2].split(":"))))

@@ -42,3 +42,30 @@ def test_the_class_is_pytorchs(answers):
 def test_nineteen_sentences_of_twenty_are_pytorchs(answers):
     other = {call: (answers[call][1], text) for call, (_, text) in RECORDED.items() if answers[call][1] != text}
     assert len(other) <= 0.05 * len(RECORDED), other
+
+
+TOO_LONG = "Overflow when unpacking long long"
+LONG = {
+    "T.ones(2).sum(2**63)": ("ValueError", TOO_LONG),
+    "T.ones(2).transpose(0, -2**64)": ("ValueError", TOO_LONG),
+    "T.ones(2).size(2**64)": ("ValueError", TOO_LONG),
+    "T.ones(2)[2**63]": ("ValueError", TOO_LONG),
+    "T.eye(2**64)": ("ValueError", TOO_LONG),
+    "T.zeros(2, 2**64)": ("TypeError", f"zeros(): argument 'size' failed to unpack the object at pos 2 with error \"{TOO_LONG}\""),
+    "T.ones(2).sum((0, 2**70))": ("TypeError", f"sum(): argument 'dim' failed to unpack the object at pos 2 with error \"{TOO_LONG}\""),
+    "T.ones(2).view(2**64)": ("TypeError", f"view(): argument 'size' failed to unpack the object at pos 1 with error \"{TOO_LONG}\""),
+    "T.ones(2).add(2**64)": ("OverflowError", "int too big to convert"),
+    "T.ones(2).add_(2**64)": ("OverflowError", "int too big to convert"),
+    "T.ones(2) == 2**64": ("OverflowError", "int too big to convert"),
+    "T.ones(2).fill_(-2**64)": ("OverflowError", "can't convert negative int to unsigned"),
+    "T.add(T.ones(2), T.ones(2), alpha=2**64)": ("OverflowError", "int too big to convert"),
+    "T.ones(2).add(2**64 - 1)": ("no error", ""),
+    "T.ones(2, dtype=T.int64) + 2**63": ("no error", ""),
+    "T.tril(T.Generator())": ("TypeError", "tril(): argument 'input' (position 1) must be Tensor, not torch._C.Generator"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", LONG)
+def test_numbers_that_have_no_place_in_64_bits(call):
+    """PyTorch's sentences, without the frames of C++ that it adds."""
+    assert answer(call) == LONG[call]

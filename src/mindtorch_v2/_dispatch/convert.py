@@ -12,7 +12,7 @@ from .._device import device, placed
 from .._dtype import DTYPES, dtype
 from .._layout import layout, memory_format
 from .._random.generator import Generator
-from .._tensor import Tensor
+from .._tensor import TOO_LONG, Tensor, check_word, is_word
 from . import ops
 from .operator import Operator, Param, takes_number_first
 
@@ -28,7 +28,18 @@ class Mismatch(Exception):
         self.detail = detail
 
 
+class ItemTooLong(Mismatch):
+    """A list whose items are whole numbers, of which one has no place in 64 bits."""
+
+
 def _int(value: Any) -> Any:
+    found = _whole(value)
+    if found is not _NO:
+        check_word(found)
+    return found
+
+
+def _whole(value: Any) -> Any:
     kind = value.__class__
     if kind is int:
         return value
@@ -75,8 +86,12 @@ def _bool(value: Any) -> Any:
 
 def _scalar(value: Any) -> Any:
     kind = value.__class__
-    if kind is float or kind is int or kind is bool or kind is complex:
+    if kind is float or kind is bool or kind is complex:
         return value
+    if kind is int:
+        if -(1 << 63) <= value < 1 << 64:
+            return value
+        raise OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Tensor) and value._data.ndim == 0 and value.device.type != "meta" and not value.requires_grad:
@@ -177,11 +192,16 @@ def convert_one(op: Operator, param: Param, value: Any, position: int) -> Any:
         return converted
     if value.__class__ in (tuple, list) or isinstance(value, (tuple, list)):
         items = []
+        whole = converter is _int
+        converter = _whole if whole else converter
         for index, item in enumerate(value):
             if item is None and param.elements_optional:
                 items.append(None)
                 continue
             converted = converter(item)
+            if whole and converted is not _NO and not is_word(converted):
+                detail = f'failed to unpack the object at pos {index + 1} with error "{TOO_LONG}"'
+                raise ItemTooLong(param, value, position, detail)
             if converted is _NO or (param.type == "Scalar" and isinstance(item, Tensor)):  # such lists are of tensors
                 raise Mismatch(param, value, position, _element_detail(param, position, index, item))
             items.append(converted)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from .._tensor import Tensor
-from .convert import Mismatch, convert_one
+from .convert import ItemTooLong, Mismatch, convert_one
 from .operator import Operator, Param, takes_number_first
 
 _SORTED_AS = {
@@ -169,6 +169,8 @@ def _is_int(value: Any) -> bool:
         return False
     try:
         convert_one(_NOTHING, _INT, value, 0)
+    except ValueError:
+        return True
     except Mismatch:
         return False
     return True
@@ -286,6 +288,8 @@ class _Accepts:
             return None if takes_none or is_tensor or "wrapped_numbers" in self.op.tags else -1
         try:
             convert_one(self.op, param, value, self.number)
+        except (ItemTooLong, ValueError, OverflowError):
+            return None  # of the kind that is wanted; it is refused when it is converted
         except Mismatch:
             return self._item(value) if isinstance(value, (tuple, list)) else -1
         return None
@@ -296,6 +300,8 @@ class _Accepts:
         for number, one in enumerate(value):
             try:
                 convert_one(_NOTHING, item, one, 0)
+            except (ValueError, OverflowError):
+                continue
             except Mismatch:
                 return number
         return -1
@@ -338,7 +344,9 @@ def _default(param: Param) -> str:
         if len(set(value)) == 1:
             return str(value[0])
         return f"{{{','.join(map(str, value))}}}"
-    return str(int(value) if value.__class__ is float and value.is_integer() else value)
+    if param.name == "reduction" and param.type == "int":
+        return f"at::Reduction::{('None', 'Mean', 'Sum')[value]}"
+    return str(value)
 
 
 def _in_order(found: list[list[_Argument]]) -> list[list[_Argument]]:
@@ -380,11 +388,14 @@ def _takes_less(kind: str, other: str) -> bool:
 
 def type_name(value: Any) -> str:
     """The name of a value's type as Python's C types have it: with the module for those that say it."""
-    kind = type(value)
-    return kind.__name__ if kind.__name__ not in _QUALIFIED else f"torch.{kind.__name__}"
+    name = type(value).__name__
+    return _QUALIFIED.get(name, name)
 
 
-_QUALIFIED = frozenset(("dtype", "device", "layout", "memory_format", "Size", "Generator", "finfo", "iinfo"))
+_QUALIFIED = {
+    **{name: f"torch.{name}" for name in ("dtype", "device", "layout", "memory_format", "Size", "finfo", "iinfo")},
+    "Generator": "torch._C.Generator",
+}
 
 
 def combination(name: str, signatures: Sequence[str], args: tuple, kwargs: dict) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._tensor import Tensor
 from .._warnings import warn_once
-from .convert import Mismatch, called, convert_one, describe
+from .convert import ItemTooLong, Mismatch, called, convert_one, describe
 from .operator import Operator, Param
 
 # Spellings that PyTorch accepts for its own, for the sake of numpy's users.
@@ -44,6 +44,8 @@ def resolve(
     for op in overloads:
         try:
             return op, bind(op, args, kwargs, method)
+        except ItemTooLong as error:
+            raise TypeError(describe(op, error, method, inplace)) from None
         except (Mismatch, _Unfit) as error:
             if first is None:
                 first = error.with_traceback(None)  # its frames hold the arguments, and would be held by this one

@@ -21,7 +21,7 @@ from ..._memory import FAR
 from ..._payload import is_expanded
 from ..._pending import settled
 from ..._state import PLAIN, SPARSE, TLS
-from ..._tensor import Tensor, bump_version, rare_of
+from ..._tensor import Tensor, bump_version, check_word, rare_of
 
 _new = object.__new__
 _int64, _bool, _uint8 = (DTYPES[name] for name in ("int64", "bool", "uint8"))
@@ -60,7 +60,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         ):
             try:
                 found = data[index]
-            except IndexError:
+            except (IndexError, OverflowError):
                 found = None  # out of range: the general path says so in PyTorch's words
             if found is not None and (found.size == 0 or (node is VIEW and requires_grad(self))):
                 found = None  # numpy places a view without elements where its array begins
@@ -368,6 +368,7 @@ def _as_int(item: Any) -> int:
 def _select(result: Tensor, dim: int, position: int, place: int) -> Tensor:
     size = result.shape[dim]
     if not -size <= position < size:
+        check_word(position)
         raise IndexError(f"index {position} is out of bounds for dimension {place} with size {size}")
     return ops.select(result, dim, position)
 
