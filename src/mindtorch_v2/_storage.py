@@ -279,7 +279,8 @@ class UntypedStorage(StorageBase):
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Change the size in place, keeping the bytes that fit.
 
-        RuntimeError when a tensor or another storage looks into the memory: numpy cannot move it under them.
+        Under tensors and storages that look into the memory numpy cannot move it: it stays where it is and is said to be smaller, as tensors of a freed storage are kept in PyTorch, and may become as large
+        as it was again. RuntimeError for more than that, and for memory that is somebody else's.
         """
         if nbytes < 0:
             raise RuntimeError(f"Storage size must not be negative, but got {nbytes}")
@@ -287,7 +288,13 @@ class UntypedStorage(StorageBase):
             try:
                 self._root.resize((nbytes,))
             except ValueError as error:
-                raise RuntimeError("Trying to resize storage that is not resizable") from error
+                last = owner(self._root)
+                if not last.flags.owndata or nbytes > last.nbytes:
+                    raise RuntimeError("Trying to resize storage that is not resizable") from error
+                if id(last) not in _resized:
+                    weakref.finalize(last, _resized.pop, id(last)).atexit = False
+                _resized[id(last)] = nbytes
+                self._root = root_bytes(last)[:nbytes]
         return self
 
     def grow(self, nbytes: int) -> None:
@@ -476,6 +483,9 @@ StorageBase.__module__ = UntypedStorage.__module__ = "torch.storage"
 _held: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
 """The storages that somebody holds, by the identity of the array that owns their memory, which each of them keeps alive."""
 
+_resized: dict[int, int] = {}
+"""The sizes of storages that were made smaller under tensors, by the identity of the array that owns their memory."""
+
 
 def storage_from_root(root: ndarray, cls: type = UntypedStorage) -> UntypedStorage:
     """The storage of a 1-D uint8 array."""
@@ -494,7 +504,8 @@ def storage_of(payload: Any) -> UntypedStorage:
     last = owner(payload)
     found = _held.get(id(last))
     if found is None or owner(found._root) is not last:  # which `share_memory_` may have moved
-        found = storage_from_root(root_bytes(last))
+        root = root_bytes(last)
+        found = storage_from_root(root[: _resized[id(last)]] if id(last) in _resized else root)
     return found
 
 

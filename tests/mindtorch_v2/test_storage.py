@@ -218,7 +218,21 @@ def test_resize_needs_memory_that_nobody_else_sees():
         s.resize_(50)
     assert seen.nbytes == 5
     with pytest.raises(RuntimeError, match="not resizable"):
-        storage_of(cube()).resize_(4)
+        torch.frombuffer(bytearray(8), dtype=torch.uint8).untyped_storage().resize_(4)
+
+
+def test_resize_under_tensors():
+    t = torch.arange(6.0)
+    view = t[2:]
+    t.untyped_storage().resize_(0)
+    assert t.untyped_storage().nbytes() == view.untyped_storage().size() == 0
+    assert t.shape == (6,) and view.stride() == (1,)
+    assert t.untyped_storage().resize_(24).nbytes() == 24
+    t.copy_(torch.ones(6))
+    assert view.tolist() == [1.0] * 4 and view.untyped_storage().nbytes() == 24
+    assert len(view.untyped_storage().resize_(8).tolist()) == 8
+    with pytest.raises(RuntimeError, match="not resizable"):
+        t.untyped_storage().resize_(28)
 
 
 def test_private_file_mapping(tmp_path):
