@@ -163,8 +163,8 @@ ROWS = {
     "_functorch.vmap": {
         "tier": 2,
         "because": "the transform is torch.vmap, which is written otherwise",
-        "from": {'mindtorch_v2._torch_proxy.stubs.internals': '_add_batch_dim _maybe_remove_batch_dim _remove_batch_dim _vmap_decrement_nesting _vmap_increment_nesting is_batchedtensor', 'mindtorch_v2._torch_proxy.stubs.vmap': '_get_name', 'mindtorch_v2.utils._pytree': '_broadcast_to_and_flatten tree_flatten tree_map_ tree_unflatten', 'mindtorch_v2.func': 'vmap', 'mindtorch_v2.func.vmap': 'restore_vmap', 'mindtorch_v2': 'Tensor'},
-        "functions": "_create_batched_inputs _process_batched_inputs _unwrap_batched _flat_vmap _chunked_vmap",
+        "from": {'mindtorch_v2._torch_proxy.stubs.internals': '_add_batch_dim _maybe_remove_batch_dim _remove_batch_dim _vmap_decrement_nesting _vmap_increment_nesting is_batchedtensor', 'mindtorch_v2._torch_proxy.stubs.vmap': '_get_name', 'mindtorch_v2.utils._pytree': '_broadcast_to_and_flatten tree_flatten tree_map_ tree_unflatten', 'mindtorch_v2.func': 'vmap', 'mindtorch_v2.func.vmap': '_create_batched_inputs _process_batched_inputs _unwrap_batched restore_vmap', 'mindtorch_v2': 'Tensor'},
+        "functions": "_flat_vmap _chunked_vmap",
     },
     "_guards": {
         "tier": 2,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from contextlib import nullcontext
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
 from .. import _state
@@ -42,6 +43,9 @@ def vmap(
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        steps = _replaced_steps()
+        if steps is not None:
+            return _by_steps(steps, func, in_dims, out_dims, randomness, chunk_size, args, kwargs)
         dims, leaves, spec = _flat_inputs(name, in_dims, args)
         size = _size(name, in_dims, dims, leaves)
         if PARTS or any(dim is not None and leaf.is_nested for leaf, dim in zip(leaves, dims)):
@@ -221,6 +225,15 @@ def _once(
     origins: Origins | None = None,
 ) -> Any:
     """Run `func` on a batch whose tensors have it in front."""
+    with _level(size, randomness) as level:
+        given = [leaf if dim is None else batched(leaf, level) for leaf, dim in zip(leaves, dims)]
+        result = func(*tree_unflatten(given, spec), **kwargs)
+    return _unwrap(name, result, out_dims, level, size, origins or {})
+
+
+@contextmanager
+def _level(size: int, randomness: str) -> Iterator[int]:
+    """Inside, tensors may have a batch of this level."""
     level = len(LEVELS) + 1
     LEVELS.append((level, size))
     modes = TLS.function_modes
@@ -229,15 +242,79 @@ def _once(
     _state.enter_special()
     TLS.transforms += 1
     try:
-        given = [leaf if dim is None else batched(leaf, level) for leaf, dim in zip(leaves, dims)]
-        result = func(*tree_unflatten(given, spec), **kwargs)
+        yield level
     finally:
         TLS.transforms -= 1
         _state.leave_special()
         TLS.function_modes = modes
         del MODES[level]
         LEVELS.pop()
-    return _unwrap(name, result, out_dims, level, size, origins or {})
+
+
+def _process_batched_inputs(in_dims: Any, args: tuple, func: Callable) -> tuple[int, list, list, Any]:
+    """The first of the steps that libraries replace: (size of the batch, dimension per leaf, leaves, structure)."""
+    name = getattr(func, "__name__", repr(func))
+    dims, leaves, spec = _flat_inputs(name, in_dims, args)
+    size = _size(name, in_dims, dims, leaves)
+    return size, [None if dim is None else dim % leaf.dim() for leaf, dim in zip(leaves, dims)], leaves, spec
+
+
+def _create_batched_inputs(flat_in_dims: list, flat_args: list, vmap_level: int, args_spec: Any) -> Any:
+    """The second step: the arguments, with tensors that have the batch apart."""
+    given = [
+        leaf if dim is None else batched(_moved(leaf, dim), vmap_level) for leaf, dim in zip(flat_args, flat_in_dims)
+    ]
+    return tree_unflatten(given, args_spec)
+
+
+def _unwrap_batched(batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int, func: Callable) -> Any:
+    """The third step: the results, with the batch where `out_dims` says."""
+    return _unwrap(getattr(func, "__name__", repr(func)), batched_outputs, out_dims, vmap_level, batch_size, {})
+
+
+_STEPS = _process_batched_inputs, _create_batched_inputs, _unwrap_batched
+
+
+def _replaced_steps() -> tuple[Callable, Callable, Callable] | None:
+    """The steps that a library has put into `torch._functorch.vmap` (tensordict does, so that its dicts are mapped as tensors are); None where they are this module's."""
+    module = sys.modules.get("torch._functorch.vmap")
+    if module is None:
+        return None
+    first, second, third = (getattr(module, step.__name__) for step in _STEPS)
+    return None if (first, second, third) == _STEPS else (first, second, third)
+
+
+def _by_steps(
+    steps: tuple[Callable, Callable, Callable],
+    func: Callable,
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    chunk_size: int | None,
+    args: tuple,
+    kwargs: dict,
+) -> Any:
+    process, create, unwrap = steps
+    size, dims, leaves, spec = process(in_dims, args, func)
+    if chunk_size is not None and chunk_size < size:
+        pieces = [
+            [leaf] * -(-size // chunk_size) if dim is None else leaf.split(chunk_size, dim)
+            for leaf, dim in zip(leaves, dims)
+        ]
+        state = get_rng_state() if randomness == "same" else None
+        parts = []
+        for chunk in zip(*pieces):
+            if state is not None:
+                set_rng_state(state)
+            given = tree_unflatten(list(chunk), spec)
+            parts.append(_by_steps(steps, func, in_dims, out_dims, randomness, None, tuple(given), kwargs))
+        flat = [tree_flatten(part) for part in parts]
+        places = _broadcast_to_and_flatten(out_dims, flat[0][1]) or []
+        joined = [ops.cat(list(column), dim) for column, dim in zip(zip(*(part[0] for part in flat)), places)]
+        return tree_unflatten(joined, flat[0][1])
+    with _level(size, randomness) as level:
+        result = func(*create(dims, leaves, level, spec), **kwargs)
+        return unwrap(result, out_dims, level, size, func)
 
 
 def _unwrap(name: str, result: Any, out_dims: Any, level: int, size: int, origins: Origins) -> Any:
