@@ -29,7 +29,10 @@ def run(emulator: Emulator, name: str, *arguments) -> int:
     status, size, executor = emulator.phase1(name, *arguments)
     assert (status, size) == (0, 0)
     assert getattr(emulator.library, f"aclnn{name}")(None, c_uint64(0), executor, emulator.stream) == 0
-    return emulator.library.aclrtSynchronizeStream(emulator.stream)
+    found = emulator.library.aclrtSynchronizeStream(emulator.stream)
+    if found == KERNEL_FAILED:  # which the device keeps
+        assert emulator.library.aclrtResetDevice(0) == emulator.library.aclrtSetDevice(0) == 0
+    return found
 
 
 def view_shape(emulator: Emulator, tensor) -> tuple[int, ...]:

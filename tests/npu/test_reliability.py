@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -139,3 +141,19 @@ def test_devices_that_do_not_reach_each_other_copy_through_the_host(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert x.to("npu:1").to("npu:0").tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("how", ["held", "in a cycle"])
+def test_pinned_memory_that_lives_to_the_end_is_no_leak(how: str) -> None:
+    code = (
+        "import mindtorch_v2 as torch\n"
+        "class Holder: pass\n"
+        "holder = Holder()\n"
+        "holder.pinned = torch.ones(3).pin_memory()\n"
+        "holder.near = holder.pinned.to('npu', non_blocking=True)\n"
+        "holder.itself = holder\n"
+        "import atexit; atexit.register(print, holder.pinned.tolist()) if HELD else None\n"
+    ).replace("HELD", str(how == "held"))
+    code += "" if how == "held" else "del holder\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stderr == "", done.stderr

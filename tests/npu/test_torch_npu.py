@@ -80,9 +80,23 @@ print("ALL THERE")
 """
 
 
-def run(*arguments: str, **more: str) -> str:
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **more}
-    command = [sys.executable, "-m", "mindtorch_v2", *arguments]
+ROOT = Path(__file__).resolve().parent.parent.parent
+LIBRARIES = ROOT / ".venv" / "ecosystem" / "bin" / "python"
+"""An interpreter that has transformers and accelerate, where `make test-ecosystem` has made one."""
+
+
+def interpreter(*needed: str) -> str:
+    """An interpreter with packages: this one, or that of the tests with libraries."""
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing and not LIBRARIES.exists():
+        pytest.skip(f"{', '.join(missing)}: not installed here, nor is there {LIBRARIES.relative_to(ROOT)}")
+    return str(LIBRARIES) if missing else sys.executable
+
+
+def run(*arguments: str, python: str = sys.executable, **more: str) -> str:
+    paths = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": paths, **more}
+    command = [python, "-m", "mindtorch_v2", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
@@ -163,12 +177,10 @@ def test_settings_of_the_profiler() -> None:
 
 @pytest.mark.parametrize("program", NEEDS)
 def test_a_program_ends_as_on_the_cpu(program: str) -> None:
-    for name in NEEDS[program]:
-        if importlib.util.find_spec(name) is None:
-            pytest.skip(f"{name} is not installed")
+    python = interpreter(*NEEDS[program])
     found = []
     for device in ("cpu", "npu"):
-        found.append(numbers(run(str(PROGRAMS), program, device)))
+        found.append(numbers(run(str(PROGRAMS), program, device, python=python)))
     assert len(found[0]) > 100
     np.testing.assert_allclose(found[1], found[0], rtol=2e-5, atol=2e-5)
 

@@ -39,6 +39,9 @@ class NpuError(RuntimeError):
             message += f": {detail}" if code else f" {detail}"
         if recent:
             message += f"\n{recent}"
+        if name.endswith("_EXCEPTION"):  # of a kernel, which was launched earlier
+            message += "\nThe device keeps this failure until it is reset: every later wait reports it. End the process, and start another one."
+            runtime.reported.add((code, recent))
         kind = NpuOutOfMemory if code in OUT_OF_MEMORY and cls is NpuError else cls
         return kind(message, operation=operation, code=code, name=name, recent=recent, detail=detail)
 

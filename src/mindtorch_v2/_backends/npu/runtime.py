@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -60,6 +61,10 @@ class Runtime:
         self._lock = threading.RLock()
         self._names: dict[int, str] | None = None
         self._used_devices: set[int] = set()
+        self._pinned: set[int] = set()  # the addresses of pinned memory that is lent
+        self.reported: set[tuple[int, str]] = (
+            set()
+        )  # failures of kernels, which devices keep: codes and messages that were raised
         self._memory: dict[int, int] = {}
         self._streams: dict[int, int] = {}
         self._events: dict[int, int] = {}
@@ -240,13 +245,16 @@ class Runtime:
         cell = self.ffi.new("void **")
         with self.on(None):
             self.call("aclrtMallocHost", cell, nbytes, detail=f"{nbytes} bytes of pinned memory")
-        return self._int(cell[0])
+        address = self._int(cell[0])
+        self._pinned.add(address)
+        return address
 
     def free_host(self, address: int) -> None:
         """Give pinned memory back."""
         if self._releasable():
             with self.on(None):
                 self.call("aclrtFreeHost", self._pointer(address))
+            self._pinned.discard(address)
 
     def mem_get_info(self, device: int) -> tuple[int, int]:
         """(free, total) bytes of a device."""
@@ -376,16 +384,33 @@ class Runtime:
             try:
                 # Each step runs, whatever another one raises; the last pushed is the first.
                 with contextlib.ExitStack() as steps:
-                    steps.callback(self.call, "aclFinalize")
-                    for device in sorted(self._used_devices):
-                        steps.callback(self.call, "aclrtResetDevice", device)
+                    steps.callback(self._end)
                     steps.callback(self._release_rest)
                     for function in self._closing:
                         steps.callback(function)
-                    for device in sorted(self._used_devices):  # a failure that nobody has seen yet must show
-                        steps.callback(self.synchronize_device, device)
+                    for device in sorted(self._used_devices):
+                        steps.callback(self._last_wait, device, frozenset(self.reported))
             finally:
                 self._dead = _FINALIZED
+
+    def _end(self) -> None:
+        """Reset the devices and end CANN, but where arrays still lie in pinned memory, which would go: the end of the process gives it back."""
+        if self._pinned:
+            gc.collect()
+        if self._pinned:
+            return
+        with contextlib.ExitStack() as steps:
+            steps.callback(self.call, "aclFinalize")
+            for device in sorted(self._used_devices):
+                steps.callback(self.call, "aclrtResetDevice", device)
+
+    def _last_wait(self, device: int, reported: frozenset[tuple[int, str]]) -> None:
+        """Wait for a device at the end: a failure that nobody has seen yet must show."""
+        try:
+            self.synchronize_device(device)
+        except NpuError as error:
+            if (error.code, error.recent) not in reported:
+                raise
 
     def _release_rest(self) -> None:
         """Release what tensors, streams and events hold that live to the end; allocators have given back what nobody holds."""

@@ -90,7 +90,7 @@ static aclError read_settings(void) {
     snprintf(em_state.soc, sizeof em_state.soc, "%s", setting("SOC", "Ascend910B1"));
     snprintf(em_state.cann, sizeof em_state.cann, "%s", setting("CANN", "8.5"));
     em_state.trace = strcmp(setting("TRACE", "0"), "0") != 0;
-    em_state.sticky = strcmp(setting("STICKY", "0"), "0") != 0;
+    em_state.sticky = strcmp(setting("STICKY", "1"), "0") != 0;
     return 0;
 }
 
