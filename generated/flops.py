@@ -141,6 +141,8 @@ FORMULAS = {
     "npu_swiglu_backward": lambda out, grad_output, self, dim: 6 * numel(out),
     "_npu_attention": lambda out, query, key, value, head_num, input_layout, pse, drop_mask, atten_mask, prefix, scale, keep_prob, modes: 4 * numel(query) * size(key, 1),
     "_npu_attention_backward": lambda out, grad, query, key, value, head_num, input_layout, pse, drop_mask, atten_mask, softmax_max, softmax_sum, attention, prefix, scale, keep_prob, modes: 10 * numel(query) * size(key, 1),
+    "_npu_attention_varlen": lambda out, query, key, value, head_num, q_ends, k_ends, drop_mask, atten_mask, prefix, scale, keep_prob, modes: 4 * numel(query) * size(key, 0),
+    "_npu_attention_varlen_backward": lambda out, grad, query, key, value, head_num, q_ends, k_ends, drop_mask, atten_mask, softmax_max, softmax_sum, attention, prefix, scale, keep_prob, modes: 10 * numel(query) * size(key, 0),
     "_npu_infer_attention": lambda out, query, key, value, pse_shift, atten_mask, actual_seq_lengths, actual_seq_lengths_kv, num_heads, scale, pre_tokens, next_tokens, input_layout, num_key_value_heads, sparse_mode, inner_precise, softmax_lse_flag: 4 * numel(query) * size(key, 1),
     "npu_dynamic_quant": lambda out, input, smooth_scales, group_index, dst_type, quant_mode, dst_type_max: 3 * numel(input),
     "npu_quant_matmul": lambda out, x1, x2, scale, offset, pertoken_scale, bias, output_dtype, x1_dtype, x2_dtype, pertoken_scale_dtype, scale_dtype, group_sizes, y_scale: 2 * numel(out) * size(x1, -1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindtorch_v2._autograd.formulas import (
-    no_derivative, npu_attention_gradient, npu_moe_unpermute_gradient,
+    no_derivative, npu_attention_gradient, npu_attention_varlen_gradient, npu_moe_unpermute_gradient,
 )
 from mindtorch_v2._autograd.node import Node
 from mindtorch_v2._autograd.recording import recorder
@@ -134,6 +134,42 @@ class NpuAttentionBackwardBackward0(Node):
         return (of_grad, of_query, of_key, of_value, of_pse, of_softmax_max, of_softmax_sum, of_attention)
 
 
+class NpuAttentionVarlenBackward0(Node):
+    __slots__ = ()
+    def apply(node, grads):
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
+        (query, key, value, drop_mask, atten_mask, result0, result1, result2) = node.unpack()
+        (head_num, q_ends, k_ends, prefix, scale, keep_prob, modes) = node.consts
+        edges = node.edges
+        of_query = of_key = of_value = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            of_query, of_key, of_value = npu_attention_varlen_gradient(grad, query, key, value, head_num, q_ends, k_ends, drop_mask, atten_mask, result1, result2, result0, prefix, scale, keep_prob, modes)
+        return (of_query, of_key, of_value)
+
+
+class NpuAttentionVarlenBackwardBackward0(Node):
+    __slots__ = ()
+    def apply(node, grads):
+        grad = grads[0] if grads[0] is not None else node.materialize(grads)[0]
+        edges = node.edges
+        of_grad = of_query = of_key = of_value = of_softmax_max = of_softmax_sum = of_attention = None
+        if edges[0] is not None:
+            of_grad = no_derivative('_npu_attention_varlen_backward')
+        if edges[1] is not None:
+            of_query = no_derivative('_npu_attention_varlen_backward')
+        if edges[2] is not None:
+            of_key = no_derivative('_npu_attention_varlen_backward')
+        if edges[3] is not None:
+            of_value = no_derivative('_npu_attention_varlen_backward')
+        if edges[4] is not None:
+            of_softmax_max = no_derivative('_npu_attention_varlen_backward')
+        if edges[5] is not None:
+            of_softmax_sum = no_derivative('_npu_attention_varlen_backward')
+        if edges[6] is not None:
+            of_attention = no_derivative('_npu_attention_varlen_backward')
+        return (of_grad, of_query, of_key, of_value, of_softmax_max, of_softmax_sum, of_attention)
+
+
 class NpuMoeTokenPermuteBackward0(Node):
     __slots__ = ()
     def apply(node, grads):
@@ -210,6 +246,8 @@ tables.npu_swiglu.record = recorder(tables.npu_swiglu, NpuSwigluBackward0, 2, (0
 tables.npu_swiglu_backward.record = recorder(tables.npu_swiglu_backward, NpuSwigluBackwardBackward0, 3, (0, 1), (), ())
 tables._npu_attention.record = recorder(tables._npu_attention, NpuAttentionBackward0, 12, (0, 1, 2, 5), ((0, ()), (1, ()), (2, ()), (5, ()), (6, ()), (7, ()), (-1, ()), (-2, ()), (-3, ())), ((3, None), (4, None), (8, None), (9, None), (10, None), (11, None)), 2)
 tables._npu_attention_backward.record = recorder(tables._npu_attention_backward, NpuAttentionBackwardBackward0, 16, (0, 1, 2, 3, 6, 9, 10, 11), (), (), 2)
+tables._npu_attention_varlen.record = recorder(tables._npu_attention_varlen, NpuAttentionVarlenBackward0, 12, (0, 1, 2), ((0, ()), (1, ()), (2, ()), (6, ()), (7, ()), (-1, ()), (-2, ()), (-3, ())), ((3, None), (4, None), (5, None), (8, None), (9, None), (10, None), (11, None)), 2)
+tables._npu_attention_varlen_backward.record = recorder(tables._npu_attention_varlen_backward, NpuAttentionVarlenBackwardBackward0, 16, (0, 1, 2, 3, 9, 10, 11), (), (), 2)
 tables.npu_moe_token_permute.record = recorder(tables.npu_moe_token_permute, NpuMoeTokenPermuteBackward0, 4, (0,), ((0, ()), (1, ()), (-2, ())), ((3, None),), 2)
 tables.npu_moe_token_permute_grad.record = recorder(tables.npu_moe_token_permute_grad, NpuMoeTokenPermuteGradBackward0, 5, (0, 1), (), ())
 tables.npu_moe_token_unpermute.record = recorder(tables.npu_moe_token_unpermute, NpuMoeTokenUnpermuteBackward0, 5, (0, 2), ((0, ()), (1, ()), (2, ())), ((3, None), (4, None)))

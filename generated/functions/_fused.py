@@ -76,6 +76,18 @@ def _npu_attention_backward(grad, query, key, value, head_num, input_layout, *, 
     return call(tables._npu_attention_backward, (grad, query, key, value, head_num, input_layout, pse, drop_mask, atten_mask, softmax_max, softmax_sum, attention, prefix, scale, keep_prob, modes))
 
 
+@road((tables._npu_attention_varlen,), )
+def _npu_attention_varlen(query, key, value, head_num, q_ends, k_ends, *, drop_mask=None, atten_mask=None, prefix=None, scale, keep_prob, modes):
+    """_npu_attention_varlen(Tensor query, Tensor key, Tensor value, int head_num, int[] q_ends, int[] k_ends, *, Tensor? drop_mask=None, Tensor? atten_mask=None, int[]? prefix=None, float scale, float keep_prob, int[] modes) -> (Tensor attention, Tensor softmax_max, Tensor softmax_sum)"""
+    return call(tables._npu_attention_varlen, (query, key, value, head_num, q_ends, k_ends, drop_mask, atten_mask, prefix, scale, keep_prob, modes))
+
+
+@road((tables._npu_attention_varlen_backward,), )
+def _npu_attention_varlen_backward(grad, query, key, value, head_num, q_ends, k_ends, *, drop_mask, atten_mask, softmax_max, softmax_sum, attention, prefix, scale, keep_prob, modes):
+    """_npu_attention_varlen_backward(Tensor grad, Tensor query, Tensor key, Tensor value, int head_num, int[] q_ends, int[] k_ends, *, Tensor? drop_mask, Tensor? atten_mask, Tensor softmax_max, Tensor softmax_sum, Tensor attention, int[]? prefix, float scale, float keep_prob, int[] modes) -> (Tensor, Tensor, Tensor)"""
+    return call(tables._npu_attention_varlen_backward, (grad, query, key, value, head_num, q_ends, k_ends, drop_mask, atten_mask, softmax_max, softmax_sum, attention, prefix, scale, keep_prob, modes))
+
+
 @road((tables.npu_fused_infer_attention_score,), )
 def npu_fused_infer_attention_score(query, key, value, *, pse_shift=None, atten_mask=None, actual_seq_lengths=None, actual_seq_lengths_kv=None, dequant_scale1=None, quant_scale1=None, dequant_scale2=None, quant_scale2=None, quant_offset2=None, antiquant_scale=None, antiquant_offset=None, key_antiquant_scale=None, key_antiquant_offset=None, value_antiquant_scale=None, value_antiquant_offset=None, block_table=None, query_padding_size=None, kv_padding_size=None, key_shared_prefix=None, value_shared_prefix=None, actual_shared_prefix_len=None, query_rope=None, key_rope=None, key_rope_antiquant_scale=None, num_heads=1, scale=1.0, pre_tokens=2147483647, next_tokens=2147483647, input_layout='BSH', num_key_value_heads=0, sparse_mode=0, inner_precise=0, block_size=0, antiquant_mode=0, key_antiquant_mode=0, value_antiquant_mode=0, softmax_lse_flag=False):
     """npu_fused_infer_attention_score(Tensor query, Tensor key, Tensor value, *, Tensor? pse_shift=None, Tensor? atten_mask=None, SymInt[]? actual_seq_lengths=None, SymInt[]? actual_seq_lengths_kv=None, Tensor? dequant_scale1=None, Tensor? quant_scale1=None, Tensor? dequant_scale2=None, Tensor? quant_scale2=None, Tensor? quant_offset2=None, Tensor? antiquant_scale=None, Tensor? antiquant_offset=None, Tensor? key_antiquant_scale=None, Tensor? key_antiquant_offset=None, Tensor? value_antiquant_scale=None, Tensor? value_antiquant_offset=None, Tensor? block_table=None, Tensor? query_padding_size=None, Tensor? kv_padding_size=None, Tensor? key_shared_prefix=None, Tensor? value_shared_prefix=None, SymInt[]? actual_shared_prefix_len=None, Tensor? query_rope=None, Tensor? key_rope=None, Tensor? key_rope_antiquant_scale=None, int num_heads=1, float scale=1.0, int pre_tokens=2147483647, int next_tokens=2147483647, str input_layout="BSH", int num_key_value_heads=0, int sparse_mode=0, int inner_precise=0, int block_size=0, int antiquant_mode=0, int key_antiquant_mode=0, int value_antiquant_mode=0, bool softmax_lse_flag=False) -> (Tensor, Tensor)"""

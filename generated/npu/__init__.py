@@ -129,6 +129,8 @@ FAMILIES = {
     "npu_swiglu_backward": "fused",
     "_npu_attention": "fused",
     "_npu_attention_backward": "fused",
+    "_npu_attention_varlen": "fused",
+    "_npu_attention_varlen_backward": "fused",
     "_npu_infer_attention": "fused",
     "npu_dynamic_quant": "fused",
     "npu_quant_matmul": "fused",

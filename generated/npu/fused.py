@@ -86,6 +86,8 @@ KERNELS = {
 FUNCTIONS = {
     "_npu_attention": ops_fused.attention,
     "_npu_attention_backward": ops_fused.attention_backward,
+    "_npu_attention_varlen": ops_fused.attention_varlen,
+    "_npu_attention_varlen_backward": ops_fused.attention_varlen_backward,
     "_npu_infer_attention": ops_fused.infer_attention,
     "npu_dynamic_quant": ops_fused.dynamic_quant,
     "_npu_grouped_matmul": ops_fused.grouped_matmul,

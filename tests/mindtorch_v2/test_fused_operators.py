@@ -116,7 +116,7 @@ def test_fusion_attention_takes_a_shift_and_drops() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"input_layout": "TND"}, "TND is not supported"),
+        ({"input_layout": "TND"}, "TND needs actual_seq_qlen"),
         ({"input_layout": "XYZ"}, "input_layout should be"),
         ({"keep_prob": 0.0}, "range of"),
         ({"head_num": 3}, "heads"),
@@ -128,6 +128,67 @@ def test_fusion_attention_refuses(change: dict, message: str) -> None:
     x = torch.randn(1, 2, 3, 4)
     with pytest.raises(RuntimeError, match=message):
         npu.npu_fusion_attention(x, x, x, **{"head_num": 2, "input_layout": "BNSD", **change})
+
+
+@pytest.mark.parametrize("seen", [None, "back", "mask"])
+def test_fusion_attention_of_several_lengths(seen: str | None) -> None:
+    lengths = ((2, 4), (0, 0), (5, 5), (1, 3))
+    q_ends, k_ends = [2, 2, 7, 8], [4, 4, 9, 12]
+    q, k, v = (torch.randn(n, h, 4, dtype=torch.float64, requires_grad=True) for n, h in ((8, 4), (12, 2), (12, 2)))
+    options = {}
+    if seen == "back":
+        options = {"atten_mask": torch.triu(torch.ones(2048, 2048, dtype=torch.bool), 1), "sparse_mode": 3}
+    elif seen == "mask":
+        options = {"atten_mask": torch.arange(25).reshape(5, 5) % 4 == 3}
+    made, top, total, softmax, _, _, count = npu.npu_fusion_attention(
+        q, k, v, 4, "TND", scale=0.5, actual_seq_qlen=q_ends, actual_seq_kvlen=k_ends, **options
+    )
+    assert made.shape == (8, 4, 4) and top.shape == total.shape == (8, 4, 8) and softmax.numel() == 0
+    assert count == 4 * sum(a * b for a, b in lengths)
+    parts = []
+    for (rows, keys), q_end, k_end in zip(lengths, q_ends, k_ends, strict=True):
+        if not rows:
+            continue
+        one = q[q_end - rows : q_end].transpose(0, 1)
+        two, three = (t[k_end - keys : k_end].transpose(0, 1).repeat_interleave(2, 0) for t in (k, v))
+        scores = one @ two.transpose(1, 2) * 0.5
+        if seen == "back":
+            hidden = torch.ones(rows, keys, dtype=torch.bool).triu(keys - rows + 1)
+        elif seen == "mask":
+            hidden = options["atten_mask"][:rows, :keys]
+        if seen:
+            scores = scores.masked_fill(hidden, -torch.inf)
+        parts.append((torch.softmax(scores, -1) @ three).transpose(0, 1))
+    expected = torch.cat(parts)
+    torch.testing.assert_close(made, expected)
+    above = torch.randn_like(made)
+    for a, b in zip(torch.autograd.grad(made, (q, k, v), above), torch.autograd.grad(expected, (q, k, v), above)):
+        torch.testing.assert_close(a, b)
+    meta = npu.npu_fusion_attention(
+        *(t.to("meta") for t in (q, k, v)), 4, "TND", actual_seq_qlen=q_ends, actual_seq_kvlen=k_ends
+    )
+    assert meta[0].shape == made.shape and meta[1].shape == top.shape
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"actual_seq_qlen": None}, "needs actual_seq_qlen"),
+        ({"actual_seq_qlen": [3, 5]}, "do not rise to its 6 positions"),
+        ({"actual_seq_kvlen": [4, 2, 6]}, "do not rise to its 6 positions"),
+        ({"actual_seq_kvlen": [6]}, "2 sequences of queries and 1 of keys"),
+        ({"actual_seq_kvlen": [0, 6]}, "a sequence of queries has no keys"),
+        ({"head_num": 3}, "query has 2 heads, not 3"),
+        ({"pse": torch.ones(1, 2, 6, 6)}, "pse of the layout TND is not supported"),
+        ({"sparse_mode": 3}, "needs atten_mask"),
+        ({"atten_mask": torch.ones(2, 2, dtype=torch.bool)}, "does not fit query and key"),
+    ],
+)
+def test_fusion_attention_of_several_lengths_refuses(change: dict, message: str) -> None:
+    x = torch.randn(6, 2, 4)
+    given = {"head_num": 2, "input_layout": "TND", "actual_seq_qlen": [3, 6], "actual_seq_kvlen": [3, 6]}
+    with pytest.raises(RuntimeError, match=message):
+        npu.npu_fusion_attention(x, x, x, **{**given, **change})
 
 
 def test_fused_infer_attention_score_of_groups_and_lengths() -> None:

@@ -52,6 +52,43 @@ CALLS: dict[str, tuple[Callable[[], list[torch.Tensor]], Callable[..., Any]]] = 
         lambda: [*_heads(2, 2, 3, 4), torch.randn(1, 2, 3, 3)],
         lambda q, k, v, p: npu.npu_fusion_attention(q, k, v, 2, "BNSD", pse=p, scale=0.5)[:1],
     ),
+    "attention of several lengths": (
+        lambda: [torch.randn(7, 4, 8), torch.randn(9, 2, 8), torch.randn(9, 2, 8)],
+        lambda *x: npu.npu_fusion_attention(
+            *x, 4, "TND", scale=0.5, actual_seq_qlen=[2, 2, 7], actual_seq_kvlen=[4, 4, 9]
+        )[:3],
+    ),
+    "attention of several lengths that looks back": (
+        lambda: [torch.randn(7, 2, 4) for _ in range(3)],
+        lambda q, k, v: npu.npu_fusion_attention(
+            q, k, v, 2, "TND", scale=0.5, atten_mask=_triangle(q), sparse_mode=3, actual_seq_qlen=[3, 7], actual_seq_kvlen=[3, 7]
+        )[:1],
+    ),
+    "attention of several lengths in a band": (
+        lambda: [torch.randn(7, 2, 4) for _ in range(3)],
+        lambda q, k, v: npu.npu_fusion_attention(
+            q, k, v, 2, "TND", scale=0.5, atten_mask=_triangle(q), sparse_mode=4, pre_tockens=1, next_tockens=0,
+            actual_seq_qlen=[4, 7], actual_seq_kvlen=[4, 7],
+        )[:1],
+    ),
+    "attention of several lengths with a mask and prefixes": (
+        lambda: [torch.randn(7, 2, 4) for _ in range(3)],
+        lambda q, k, v: (
+            npu.npu_fusion_attention(
+                q, k, v, 2, "TND", scale=0.5, atten_mask=_triangle(q)[:4, :4], actual_seq_qlen=[3, 7], actual_seq_kvlen=[3, 7]
+            )[0]
+            + npu.npu_fusion_attention(
+                q, k, v, 2, "TND", scale=0.5, atten_mask=_triangle(q), sparse_mode=6, prefix=[1, 3], actual_seq_qlen=[3, 7], actual_seq_kvlen=[3, 7]
+            )[0],
+        ),
+    ),
+    "attention of several lengths that drops": (
+        lambda: [torch.randn(7, 2, 4) for _ in range(3)],
+        lambda q, k, v: npu.npu_fusion_attention(
+            q, k, v, 2, "TND", keep_prob=0.5, dropout_mask=(torch.arange(16) * 13).to(torch.uint8).to(q.device),
+            actual_seq_qlen=[3, 7], actual_seq_kvlen=[3, 7],
+        )[:1],
+    ),
     "permute": (
         lambda: [torch.randn(4, 3)],
         lambda x: npu.npu_moe_token_permute(x, torch.tensor([[2, 0], [1, 2], [0, 1], [2, 1]], device=x.device), 6),
@@ -102,6 +139,10 @@ def test_inference_and_quantisation(dtype: torch.dtype) -> None:
             actual_seq_lengths_kv=[3, 6],
             softmax_lse_flag=True,
         )
+        turned = npu.npu_fused_infer_attention_score(
+            *given, num_heads=4, num_key_value_heads=2, input_layout="BNSD_BSND", scale=0.3
+        )[0]
+        assert turned.shape == (2, 3, 4, 8)
         whole, scale = npu.npu_dynamic_quant(x.to(dtype).to(device))
         product = npu.npu_quant_matmul(
             whole, weight.to(device), columns.to(device), pertoken_scale=scale, output_dtype=dtype
@@ -109,7 +150,7 @@ def test_inference_and_quantisation(dtype: torch.dtype) -> None:
         summed = npu.npu_add_rms_norm(
             x.to(dtype).to(device), x.to(dtype).to(device), torch.ones(16, dtype=dtype, device=device)
         )
-        return [t.cpu().double() for t in (*attended, whole, scale, product, *summed)]
+        return [t.cpu().double() for t in (*attended, turned, whole, scale, product, *summed)]
 
     limit = 5e-3 if dtype is torch.float16 else 5e-2
     for a, b in zip(run("cpu"), run("npu"), strict=True):

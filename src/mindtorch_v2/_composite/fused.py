@@ -57,16 +57,22 @@ def fusion_attention(
     """
     name = "npu_fusion_attention"
     layout = input_layout.upper()
-    require(layout != "TND", f"{name}: the layout TND is not supported")
+    lengths = (("actual_seq_qlen", actual_seq_qlen), ("actual_seq_kvlen", actual_seq_kvlen))
+    for word, given in lengths:
+        require(layout != "TND" or given, f"{name}: the layout TND needs {word}")
     for word, given in (
         ("padding_mask", padding_mask),
-        ("actual_seq_qlen", actual_seq_qlen),
-        ("actual_seq_kvlen", actual_seq_kvlen),
+        *(lengths if layout != "TND" else (("pse of the layout TND", pse),)),
         ("sink", sink),
         ("softmax_layout", softmax_layout or None),
     ):
         require(given is None, f"{name}: {word} is not supported")
     require(0 < keep_prob <= 1, f"The keep_prob value must be in range of (0, 1], but got {keep_prob}")
+    if layout == "TND":
+        window = [pre_tockens, next_tockens, inner_precise, sparse_mode, 1]
+        ends = list(actual_seq_qlen or ()), list(actual_seq_kvlen or ())
+        given = query, key, value, head_num, *ends
+        return _varlen(given, dropout_mask, atten_mask, prefix, scale, keep_prob, window, seed, offset)
     q, k, _ = rules.operands(name, query, key, value, head_num, layout)
     count = q.batch * q.heads * q.length * k.length
     mask = dropout_mask
@@ -86,6 +92,36 @@ def fusion_attention(
         scale=scale,
         keep_prob=keep_prob,
         modes=[pre_tockens, next_tockens, inner_precise, sparse_mode, 1],
+    )
+    return made, top, total, F.new_empty(query, [0]), seed, offset, count
+
+
+def _varlen(
+    given: tuple,
+    mask: Any,
+    atten_mask: Any,
+    prefix: Any,
+    scale: float,
+    keep_prob: float,
+    modes: list,
+    seed: int,
+    offset: int,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, int, int, int]:
+    """`fusion_attention` of sequences behind each other."""
+    query, _, _, heads, *ends = given
+    queries, keys = (rules.lengths_of(one) for one in ends)
+    count = heads * sum(q * k for q, k in zip(queries, keys))
+    if keep_prob < 1 and mask is None:
+        seed, offset = drawn(query, mask_bytes(count) * 8)
+        mask = F._npu_dropout_gen_mask(query, [count], 1 - keep_prob, seed, offset)
+    made, top, total = F._npu_attention_varlen(
+        *given,
+        drop_mask=mask if keep_prob < 1 else None,
+        atten_mask=atten_mask,
+        prefix=prefix,
+        scale=scale,
+        keep_prob=keep_prob,
+        modes=modes,
     )
     return made, top, total, F.new_empty(query, [0]), seed, offset, count
 

@@ -1,7 +1,7 @@
 """Rules of torch_npu's fused attention, whose layouts say where batches, heads, positions and widths are.
 
 Note [Layouts of attention]
-BSH, SBH, BSND and BNSD, of B batches, S positions, N heads and widths D; H is N * D. Key and value may have fewer heads, each of which serves several of the query's.
+BSH, SBH, BSND and BNSD, of B batches, S positions, N heads and widths D; H is N * D. TND has the positions of all sequences behind each other, of any lengths: numbers say where each ends. Key and value may have fewer heads, each of which serves several of the query's.
 """
 
 from __future__ import annotations
@@ -133,6 +133,80 @@ def npu_attention_backward(
     return first, second, third, fourth
 
 
+def lengths_of(ends: Sequence[int]) -> list[int]:
+    """The length of each sequence, by where sequences end."""
+    return [end - begin for begin, end in zip((0, *ends), ends)]
+
+
+def _check_varlen(name: str, query: Any, key: Any, value: Any, heads: int, q_ends: Any, k_ends: Any) -> None:
+    """RuntimeError where operands of variable lengths do not fit each other or their ends."""
+    check_fused(name, query, key, value)
+    for word, tensor, ends in (("query", query, q_ends), ("key", key, k_ends), ("value", value, k_ends)):
+        if tensor.dim() != 3:
+            raise RuntimeError(f"{name}: {word} of shape {shape_text(tensor.shape)} does not fit the layout TND")
+        rises = bool(ends) and all(n >= 0 for n in lengths_of(ends))
+        if not rises or ends[-1] != tensor.shape[0]:
+            raise RuntimeError(
+                f"{name}: the ends of {word}'s sequences, {list(ends)}, do not rise to its {tensor.shape[0]} positions"
+            )
+    require(query.shape[1] == heads, f"{name}: query has {query.shape[1]} heads, not {heads}")
+    require(
+        len(q_ends) == len(k_ends), f"{name}: there are {len(q_ends)} sequences of queries and {len(k_ends)} of keys"
+    )
+    require(key.shape[1] == value.shape[1], f"{name}: key and value differ in heads or length")
+    require(key.shape[1] and not heads % key.shape[1], f"{name}: {heads} heads are no multiple of {key.shape[1]}")
+    widths = query.shape[2] == key.shape[2] >= value.shape[2] > 0
+    require(widths, f"{name}: the widths of query, key and value do not fit each other")
+    for queries, keys in zip(lengths_of(q_ends), lengths_of(k_ends)):
+        require(keys or not queries, f"{name}: a sequence of queries has no keys")
+
+
+@rule(flops="4 * numel(query) * size(key, 0)")
+def npu_attention_varlen(
+    query: Any,
+    key: Any,
+    value: Any,
+    head_num: int,
+    q_ends: Sequence[int],
+    k_ends: Sequence[int],
+    drop_mask: Any = None,
+    atten_mask: Any = None,
+    modes: Sequence[int] = (2147483647, 2147483647, 0, 0, 1),
+    keep_prob: float = 1.0,
+) -> tuple[Spec, Spec, Spec]:
+    """(attention in query's layout TND, and the largest score and the sum of each row [T, N, 8], float32 at least); each sequence attends to itself."""
+    name = "npu_fusion_attention"
+    _check_varlen(name, query, key, value, head_num, q_ends, k_ends)
+    queries, keys = lengths_of(q_ends), lengths_of(k_ends)
+    sparse_mode = modes[3]
+    whole = Sizes(len(q_ends), head_num, max(queries), query.shape[2])
+    check_masks(
+        name, query, whole, whole._replace(length=max(keys)), None, atten_mask, sparse_mode, (_d.bool, _d.uint8)
+    )
+    fits = sparse_mode != 3 or all(q <= k for q, k in zip(queries, keys))
+    require(fits, f"{name}: sparse_mode 3 of the layout TND wants no more queries than keys in a sequence")
+    require(0 < keep_prob <= 1, f"The keep_prob value must be in range of (0, 1], but got {keep_prob}")
+    if drop_mask is not None:
+        require(drop_mask.dtype is _d.uint8, f"{name}: expected a drop mask of uint8, but got {drop_mask.dtype}")
+        bits = head_num * sum(q * k for q, k in zip(queries, keys))
+        require(drop_mask.numel() * 8 >= bits, f"{name}: the drop mask has fewer bits than there are scores")
+    kind = query.dtype
+    sums = Spec((query.shape[0], head_num, 8), wide(kind))
+    return Spec((query.shape[0], head_num, value.shape[2]), kind, None, kind.opmath), sums, sums
+
+
+@rule(flops="10 * numel(query) * size(key, 0)")
+def npu_attention_varlen_backward(
+    grad: Any, query: Any, key: Any, value: Any, head_num: int, q_ends: Sequence[int], k_ends: Sequence[int]
+) -> tuple[Spec, Spec, Spec]:
+    """The gradients of query, key and value."""
+    name = "npu_fusion_attention_grad"
+    _check_varlen(name, query, key, value, head_num, q_ends, k_ends)
+    check_fused(name, query, grad)
+    first, second, third = (Spec(tuple(t.shape), query.dtype, None, query.dtype.opmath) for t in (query, key, value))
+    return first, second, third
+
+
 @rule(flops="4 * numel(query) * size(key, 1)")
 def npu_infer_attention(
     query: Any,
@@ -148,12 +222,16 @@ def npu_infer_attention(
 ) -> tuple[Spec, Spec]:
     """(attention in query's layout, the logarithm of each row's sum [B, N, S, 1], or [1] without the flag)."""
     name = "npu_fused_infer_attention_score"
-    require(input_layout in ("BSH", "BSND", "BNSD"), f"{name}: the layout {input_layout} is not supported")
+    layouts = ("BSH", "BSND", "BNSD", "BNSD_BSND")
+    require(input_layout in layouts, f"{name}: the layout {input_layout} is not supported")
+    input_layout, _, turned = input_layout.partition("_")
     q, k, v = operands(name, query, key, value, num_heads, input_layout)
     wanted = num_key_value_heads or num_heads
     require(k.heads == wanted, f"{name}: key has {k.heads} heads, not {wanted}")
     check_masks(name, query, q, k, pse, atten_mask, sparse_mode, (_d.bool, _d.uint8, _d.int8))
     shape = list(query.shape)
     shape[-1] = v.width if PLACES[input_layout][1] is not None else q.heads * v.width
+    if turned:
+        shape[1], shape[2] = shape[2], shape[1]
     lse = (q.batch, q.heads, q.length, 1) if softmax_lse_flag else (1,)
     return Spec(tuple(shape), query.dtype, None, query.dtype.opmath), Spec(lse, wide(query.dtype))

@@ -93,6 +93,8 @@ def _visible(pick: Picker, shape: tuple[int, ...], dtype: str) -> Operand:
 @strategy(
     "npu_attention",
     "npu_attention_backward",
+    "npu_attention_varlen",
+    "npu_attention_varlen_backward",
     "fused.fusion_attention",
     "npu_infer_attention",
     "fused.fused_infer_attention_score",

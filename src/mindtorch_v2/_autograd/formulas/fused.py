@@ -50,6 +50,45 @@ def npu_attention_gradient(
     return to_query, to_key, to_value, None if pse is None else to_pse
 
 
+def npu_attention_varlen_gradient(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    head_num: int,
+    q_ends: Sequence[int],
+    k_ends: Sequence[int],
+    drop_mask: Maybe,
+    atten_mask: Maybe,
+    softmax_max: Tensor,
+    softmax_sum: Tensor,
+    attention: Tensor,
+    prefix: Sequence[int] | None,
+    scale: float,
+    keep_prob: float,
+    modes: Sequence[int],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of query, key and value of variable lengths."""
+    return ops._npu_attention_varlen_backward(
+        grad,
+        query,
+        key,
+        value,
+        head_num,
+        q_ends,
+        k_ends,
+        drop_mask=drop_mask,
+        atten_mask=atten_mask,
+        softmax_max=softmax_max,
+        softmax_sum=softmax_sum,
+        attention=attention,
+        prefix=prefix,
+        scale=scale,
+        keep_prob=keep_prob,
+        modes=modes,
+    )
+
+
 def npu_moe_unpermute_gradient(
     grad: Tensor,
     permuted_tokens: Tensor,
@@ -65,4 +104,4 @@ def npu_moe_unpermute_gradient(
     return first, None if probs is None else second
 
 
-__all__ = ["npu_attention_gradient", "npu_moe_unpermute_gradient"]
+__all__ = ["npu_attention_gradient", "npu_attention_varlen_gradient", "npu_moe_unpermute_gradient"]

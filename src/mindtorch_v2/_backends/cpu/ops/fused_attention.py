@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from ...._rules.fused_attention import COMPRESSED, PLACES
+from ...._rules.fused_attention import COMPRESSED, PLACES, lengths_of
 
 MASKED = -(2.0**127)  # exact in float32, in which the largest scores are kept
 
@@ -244,6 +244,7 @@ def infer_attention(
     softmax_lse_flag: bool,
 ) -> tuple[ndarray, ndarray]:
     """(attention, the logarithm of each row's sum); rows beyond the actual length are zero."""
+    input_layout, _, turned = input_layout.partition("_")
     given = _given(
         query, key, value, num_heads, input_layout, pse_shift, atten_mask, None, scale, (pre_tokens, next_tokens), sparse_mode,
         False, actual_seq_lengths_kv, actual_seq_lengths,
@@ -256,4 +257,96 @@ def infer_attention(
         real = np.arange(queries)[None, :, None] < _numbers(actual_seq_lengths, batch, queries)[:, None, None]
         made, lse = np.where(real[:, None], made, 0), np.where(real[:, None], lse, np.inf)
     kind = np.float64 if query.dtype == np.float64 else np.float32
-    return _as_layout(made, input_layout), (lse if softmax_lse_flag else np.zeros(1)).astype(kind)
+    return _as_layout(made, turned or input_layout), (lse if softmax_lse_flag else np.zeros(1)).astype(kind)
+
+
+# Sequences of variable lengths: one after the other, each a batch of its own
+
+
+def _sequences(q_ends: Sequence[int], k_ends: Sequence[int]) -> Any:
+    """(number, queries, keys) of the sequences that have queries, as slices."""
+    queries, keys = lengths_of(q_ends), lengths_of(k_ends)
+    for number, (q, k) in enumerate(zip(queries, keys, strict=True)):
+        if q:
+            yield number, slice(q_ends[number] - q, q_ends[number]), slice(k_ends[number] - k, k_ends[number])
+
+
+def _of_sequence(mask: ndarray | None, number: int, queries: slice, keys: slice, sparse_mode: int) -> ndarray | None:
+    """The part of a mask for all lengths that a sequence sees."""
+    if mask is None or sparse_mode in COMPRESSED or sparse_mode == 6:
+        return mask
+    if mask.ndim > 2 and mask.shape[0] > 1:
+        mask = mask[number : number + 1]
+    return mask[..., : queries.stop - queries.start, : keys.stop - keys.start]
+
+
+def _bits(drop_mask: ndarray | None, heads: int, q_ends: Sequence[int], k_ends: Sequence[int]) -> list[Any]:
+    """The drop mask of each sequence: its bits are behind those of the sequences before it."""
+    sizes = [heads * q * k for q, k in zip(lengths_of(q_ends), lengths_of(k_ends), strict=True)]
+    if drop_mask is None:
+        return [None] * len(sizes)
+    bits = np.unpackbits(drop_mask.reshape(-1), bitorder="little")
+    at = np.concatenate(([0], np.cumsum(sizes)))
+    return [np.packbits(bits[a:b], bitorder="little") for a, b in zip(at[:-1], at[1:], strict=True)]
+
+
+def attention_varlen(
+    query: ndarray,
+    key: ndarray,
+    value: ndarray,
+    head_num: int,
+    q_ends: Sequence[int],
+    k_ends: Sequence[int],
+    drop_mask: ndarray | None,
+    atten_mask: ndarray | None,
+    prefix: Sequence[int] | None,
+    scale: float,
+    keep_prob: float,
+    modes: Sequence[int],
+) -> tuple[ndarray, ndarray, ndarray]:
+    """(attention, the largest score and the sum of each row, eight times), sequence by sequence."""
+    kind = np.float64 if query.dtype == np.float64 else np.float32
+    total = query.shape[0]
+    made = np.zeros((total, head_num, value.shape[2]), query.dtype)
+    tops, sums = np.zeros((total, head_num, 8), kind), np.zeros((total, head_num, 8), kind)
+    drops = _bits(drop_mask, head_num, q_ends, k_ends)
+    for number, q, k in _sequences(q_ends, k_ends):
+        mask = _of_sequence(atten_mask, number, q, k, modes[3])
+        wide = None if not prefix else [prefix[number]]
+        given = query[q][None], key[k][None], value[k][None]
+        one, top, summed = attention(*given, head_num, "BSND", None, drops[number], mask, wide, scale, keep_prob, modes)
+        made[q], tops[q], sums[q] = one[0], top[0].swapaxes(0, 1), summed[0].swapaxes(0, 1)
+    return made, tops, sums
+
+
+def attention_varlen_backward(
+    grad: ndarray,
+    query: ndarray,
+    key: ndarray,
+    value: ndarray,
+    head_num: int,
+    q_ends: Sequence[int],
+    k_ends: Sequence[int],
+    drop_mask: ndarray | None,
+    atten_mask: ndarray | None,
+    softmax_max: ndarray,
+    softmax_sum: ndarray,
+    attention: ndarray,
+    prefix: Sequence[int] | None,
+    scale: float,
+    keep_prob: float,
+    modes: Sequence[int],
+) -> tuple[ndarray, ndarray, ndarray]:
+    """The gradients of query, key and value."""
+    found = np.zeros_like(query), np.zeros_like(key), np.zeros_like(value)
+    drops = _bits(drop_mask, head_num, q_ends, k_ends)
+    for number, q, k in _sequences(q_ends, k_ends):
+        mask = _of_sequence(atten_mask, number, q, k, modes[3])
+        wide = None if not prefix else [prefix[number]]
+        given = grad[q][None], query[q][None], key[k][None], value[k][None]
+        kept = *(x[q].swapaxes(0, 1)[None] for x in (softmax_max, softmax_sum)), attention[q][None]
+        parts = attention_backward(
+            *given, head_num, "BSND", None, drops[number], mask, *kept, wide, scale, keep_prob, modes
+        )
+        found[0][q], found[1][k], found[2][k] = parts[0][0], parts[1][0], parts[2][0]
+    return found

@@ -12,6 +12,8 @@ from ...._generated.npu.functions import (
     aclnnDynamicQuantV3,
     aclnnFlashAttentionScoreGradV2,
     aclnnFlashAttentionScoreV2,
+    aclnnFlashAttentionUnpaddingScoreGradV2,
+    aclnnFlashAttentionVarLenScoreV2,
     aclnnFusedInferAttentionScore,
     aclnnGroupedMatmulV4,
     aclnnInplaceFillScalar,
@@ -85,6 +87,62 @@ def attention_backward(
         aclnnFlashAttentionScoreGradV2, query._data, key._data, value._data, grad._data, _data(pse), _data(drop_mask), None, _data(atten_mask),
         softmax_max._data, softmax_sum._data, None, result._data, prefix, None, None, scale, keep_prob, *modes[:2], head_num,
         input_layout, *modes[2:], out[0], out[1], out[2], out[3],
+    )  # fmt: skip
+
+
+def attention_varlen(
+    out: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    head_num: int,
+    q_ends: Any,
+    k_ends: Any,
+    drop_mask: Any,
+    atten_mask: Any,
+    prefix: Any,
+    scale: float,
+    keep_prob: float,
+    modes: Any,
+) -> None:
+    if not out[0].size:
+        return
+    none = empty((0,), None, query.dtype, query.device)  # the softmax itself, which no kernel gives
+    launch(
+        aclnnFlashAttentionVarLenScoreV2, query._data, key._data, value._data, None, _data(drop_mask), None, _data(atten_mask), prefix,
+        q_ends, k_ends, None, None, scale, keep_prob, *modes[:2], head_num, "TND", *modes[2:], out[1], out[2], none, out[0],
+    )  # fmt: skip
+
+
+def attention_varlen_backward(
+    out: Any,
+    grad: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    head_num: int,
+    q_ends: Any,
+    k_ends: Any,
+    drop_mask: Any,
+    atten_mask: Any,
+    softmax_max: Any,
+    softmax_sum: Any,
+    result: Any,
+    prefix: Any,
+    scale: float,
+    keep_prob: float,
+    modes: Any,
+) -> None:
+    if not grad.numel():
+        for index in range(3):
+            if out[index].size:
+                launch(aclnnInplaceZero, out[index])
+        return
+    none = empty((0,), None, query.dtype, query.device)  # of pse, which there is not
+    launch(
+        aclnnFlashAttentionUnpaddingScoreGradV2, query._data, key._data, value._data, grad._data, None, _data(drop_mask), None, _data(atten_mask),
+        softmax_max._data, softmax_sum._data, None, result._data, prefix, q_ends, k_ends, None, None, scale, keep_prob, *modes[:2], head_num,
+        "TND", *modes[2:], out[0], out[1], out[2], none,
     )  # fmt: skip
 
 
