@@ -1,19 +1,7 @@
 /* Blocked: one operator as one loop of the block interpreter, over whatever arguments an eager call has. */
-#include "blocks.h"
-#include "move.h"
+#include "lines.h"
 
-#include <stddef.h>
-
-#define MAX_ALTERNATIVES 8
 #define LARGEST_EXACT_INT 9007199254740992.0
-
-/* A way to compute the operator: a loop, the arguments that are its operands, and what the others must be. */
-struct Alternative {
-    int opcode, exact; /* exact: the numpy kernel gives the same bits, and is left to do so */
-    int operands, operand[BLOCK_SOURCES];
-    int conditions, argument[MAX_PARAMS];
-    PyObject *value[MAX_PARAMS];
-};
 
 /* ----------------------------------------------------------------------------------------------------------- arguments */
 
@@ -101,26 +89,22 @@ int blocked_to_bool(const Blocked *blocked, int alternative)
 int blocked_flat(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, unsigned arrays, FlatLoop *flat)
 {
     const Alternative *alternative = choose(blocked, args, count);
-    unsigned numbers = 0;
     if (alternative == NULL) {
         return 0;
     }
+    flat->opcode = alternative->opcode;
     flat->count = alternative->operands;
     for (int k = 0; k < flat->count; k++) {
-        double value;
         flat->operand[k] = alternative->operand[k];
         if (block_entries[alternative->opcode].kinds[k] == 'T' && arrays >> flat->operand[k] & 1) {
             continue;
         }
-        if (!number_of(args[flat->operand[k]], &value)) {
+        if (!number_of(args[flat->operand[k]], &flat->number[k])) {
             return 0;
         }
         flat->operand[k] = -1;
-        flat->number[k] = (float)value;
-        numbers |= 1u << k;
     }
-    flat->loop = block_loop(alternative->opcode, 4, numbers);
-    return flat->loop != NULL;
+    return 1;
 }
 
 /* The operands of a call: arrays, and the values of numbers. */
@@ -220,7 +204,7 @@ static int is_one_piece(PyArrayObject *array)
     return 1;
 }
 
-static int same_layout(PyArrayObject *a, PyArrayObject *b)
+int same_layout(PyArrayObject *a, PyArrayObject *b)
 {
     if (!PyArray_SAMESHAPE(a, b) || PyArray_ITEMSIZE(a) != PyArray_ITEMSIZE(b)) {
         return 0;
@@ -263,6 +247,14 @@ static int is_fit(const Operands *operands, PyArrayObject *out)
     return 1;
 }
 
+/* The number as a loop takes it, in the room that is given. */
+static const void *number_as(double value, int width, double *room)
+{
+    const float narrow = (float)value;
+    memcpy(room, width == 4 ? (const void *)&narrow : (const void *)&value, (size_t)width);
+    return room;
+}
+
 /* A loop over all elements, each of `width` bytes; numbers do not move on. */
 typedef struct {
     BlockLoop loop;
@@ -303,12 +295,7 @@ static int run_flat(const Alternative *alternative, const Operands *operands, Py
     for (int k = 0; k < operands->count; k++) {
         PyArrayObject *array = operands->array[k];
         if (array == NULL) {
-            numbers[k] = operands->number[k];
-            if (operands->width == 4) {
-                float narrow = (float)numbers[k];
-                memcpy(&numbers[k], &narrow, 4);
-            }
-            sources[k] = &numbers[k];
+            sources[k] = number_as(operands->number[k], operands->width, &numbers[k]);
             continue;
         }
         int number = operands->numbers >> k & 1;
@@ -370,6 +357,34 @@ static int run_small(const Alternative *alternative, const Operands *operands, P
         loop(sources, truths, n);
         row_between(descr, S.descr_bool)(PyArray_BYTES(out), 1, truths, operands->width, n);
     }
+    return 1;
+}
+
+/* Line by line, where operands are repeated along others; 0 where they lie otherwise. `out` has the shape of all. */
+static int run_by_lines(const Alternative *alternative, const Operands *operands, PyArrayObject *out)
+{
+    PyArray_Descr *descr = operands->width == 4 ? S.descr32 : S.descr64;
+    Lines lines = {.opcode = alternative->opcode, .count = operands->count, .width = operands->width, .ndim = operands->ndim, .result_item = operands->width};
+    double numbers[BLOCK_SOURCES];
+    copy_dims(lines.dims, operands->dims, operands->ndim);
+    for (int k = 0; k < operands->count; k++) {
+        PyArrayObject *array = operands->array[k];
+        LineOperand *operand = &lines.operand[k];
+        if (array == NULL) {
+            operand->data = (const char *)number_as(operands->number[k], operands->width, &numbers[k]);
+            continue;
+        }
+        operand->cast = PyArray_DESCR(array) == descr ? NULL : row_between(PyArray_DESCR(array), descr);
+        if (!line_operand(operand, array, operands->ndim, operands->dims) || (operand->cast == NULL && !PyArray_ISBEHAVED_RO(array))) {
+            return 0;
+        }
+    }
+    LineOperand *result = &lines.operand[operands->count];
+    result->cast = float_width(out) ? NULL : row_between(descr, PyArray_DESCR(out));
+    if (!line_operand(result, out, operands->ndim, operands->dims) || !PyArray_ISALIGNED(out) || !lines_fit(&lines)) {
+        return 0;
+    }
+    lines_run(&lines);
     return 1;
 }
 
@@ -492,7 +507,7 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
             return NULL;
         }
         if (is_fit(&operands, out)) {
-            if (run_flat(alternative, &operands, out) || run_small(alternative, &operands, out)) {
+            if (run_flat(alternative, &operands, out) || run_small(alternative, &operands, out) || run_by_lines(alternative, &operands, out)) {
                 return Py_NewRef((PyObject *)out);
             }
             if (is_contiguous(out)) {
@@ -505,7 +520,7 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
         return NULL;
     }
     if (!run_flat(alternative, &operands, (PyArrayObject *)made) && !run_small(alternative, &operands, (PyArrayObject *)made) &&
-        run_program(alternative, &operands, (PyArrayObject *)made) < 0) {
+        !run_by_lines(alternative, &operands, (PyArrayObject *)made) && run_program(alternative, &operands, (PyArrayObject *)made) < 0) {
         Py_DECREF(made);
         return NULL;
     }
@@ -516,128 +531,3 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
     Py_DECREF(made);
     return failed ? NULL : Py_NewRef((PyObject *)out);
 }
-
-/* --------------------------------------------------------------------------------------------------------------- object */
-
-static PyObject *blocked_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (n != 2 || kwnames != NULL || !PyList_CheckExact(args[0]) || !(args[1] == Py_None || is_array(args[1]))) {
-        PyErr_SetString(PyExc_TypeError, "a list of arguments, and the array for the result or None");
-        return NULL;
-    }
-    PyArrayObject *out = args[1] == Py_None ? NULL : (PyArrayObject *)args[1];
-    PyObject *made = blocked_apply((Blocked *)callable, ((PyListObject *)args[0])->ob_item, PyList_GET_SIZE(args[0]), out);
-    if (made == NULL && !PyErr_Occurred()) {
-        Py_RETURN_NONE;
-    }
-    return made;
-}
-
-static PyObject *blocked_chosen(PyObject *self, PyObject *args)
-{
-    if (!PyTuple_Check(args)) {
-        PyErr_SetString(PyExc_TypeError, "a tuple of arguments");
-        return NULL;
-    }
-    return PyLong_FromLong(blocked_choose((Blocked *)self, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args)));
-}
-
-static PyMethodDef blocked_methods[] = {
-    {"choose", blocked_chosen, METH_O, "The number of the alternative that takes the arguments, whatever stands for tensors; -1 when none does."},
-    {NULL, NULL, 0, NULL},
-};
-
-/* (operation, operands, ((argument, value) ...), exact) */
-static int read_alternative(PyObject *description, Alternative *alternative)
-{
-    PyObject *operands, *conditions;
-    if (!PyArg_ParseTuple(description, "iO!O!p", &alternative->opcode, &PyTuple_Type, &operands, &PyTuple_Type, &conditions, &alternative->exact)) {
-        return -1;
-    }
-    Py_ssize_t count = PyTuple_GET_SIZE(operands), rules = PyTuple_GET_SIZE(conditions);
-    if (alternative->opcode < 0 || alternative->opcode >= block_count || count != (Py_ssize_t)strlen(block_entries[alternative->opcode].kinds) ||
-        rules > MAX_PARAMS) {
-        PyErr_SetString(PyExc_ValueError, "an operation that the extension does not have");
-        return -1;
-    }
-    for (Py_ssize_t k = 0; k < count; k++) {
-        long operand = PyLong_AsLong(PyTuple_GET_ITEM(operands, k));
-        if (operand < 0 || operand >= MAX_PARAMS) {
-            PyErr_SetString(PyExc_ValueError, "an operand is the number of a parameter");
-            return -1;
-        }
-        alternative->operand[k] = (int)operand;
-    }
-    alternative->operands = (int)count;
-    for (Py_ssize_t i = 0; i < rules; i++) {
-        PyObject *value;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(conditions, i), "iO", &alternative->argument[i], &value)) {
-            return -1;
-        }
-        if (alternative->argument[i] < 0 || alternative->argument[i] >= MAX_PARAMS) {
-            PyErr_SetString(PyExc_ValueError, "a condition is about the number of a parameter");
-            return -1;
-        }
-        alternative->value[i] = Py_NewRef(value);
-        alternative->conditions++;
-    }
-    return 0;
-}
-
-static PyObject *blocked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    static char *keywords[] = {"alternatives", NULL};
-    PyObject *described;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!", keywords, &PyTuple_Type, &described)) {
-        return NULL;
-    }
-    Py_ssize_t count = PyTuple_GET_SIZE(described);
-    if (count > MAX_ALTERNATIVES) {
-        PyErr_SetString(PyExc_ValueError, "too many alternatives");
-        return NULL;
-    }
-    Blocked *self = (Blocked *)type->tp_alloc(type, 0);
-    if (self == NULL) {
-        return NULL;
-    }
-    self->vectorcall = blocked_call;
-    self->alternatives = PyMem_Calloc((size_t)count + 1, sizeof(Alternative));
-    if (self->alternatives == NULL) {
-        Py_DECREF(self);
-        return PyErr_NoMemory();
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        self->count++;
-        if (read_alternative(PyTuple_GET_ITEM(described, i), &self->alternatives[i]) < 0) {
-            Py_DECREF(self);
-            return NULL;
-        }
-    }
-    return (PyObject *)self;
-}
-
-/* No cycle goes through it: the values are numbers, texts and None. */
-static void blocked_dealloc(Blocked *self)
-{
-    for (int i = 0; i < self->count; i++) {
-        for (int k = 0; k < self->alternatives[i].conditions; k++) {
-            Py_XDECREF(self->alternatives[i].value[k]);
-        }
-    }
-    PyMem_Free(self->alternatives);
-    Py_TYPE(self)->tp_free((PyObject *)self);
-}
-
-PyTypeObject BlockedType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "mindtorch_v2._native.Blocked",
-    .tp_doc = "Blocked(alternatives): an operator by the loops of the block interpreter. Called with the list of its arguments and an array for the\n"
-              "result, or None; gives the array, or None where it declines.",
-    .tp_basicsize = sizeof(Blocked),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_new = blocked_new,
-    .tp_dealloc = (destructor)blocked_dealloc,
-    .tp_call = PyVectorcall_Call,
-    .tp_vectorcall_offset = offsetof(Blocked, vectorcall),
-    .tp_methods = blocked_methods,
-};

@@ -75,8 +75,15 @@ INTERNAL npy_intp block_run(BlockProgram *program);
 
 /* ---------------------------------------------------------------------------------------------------------------- eager */
 
-/* The `block` record of an operator: its alternatives. */
-typedef struct Alternative Alternative;
+/* A way to compute the operator: a loop, the arguments that are its operands, and what the others must be. */
+typedef struct {
+    int opcode, exact; /* exact: the numpy kernel gives the same bits, and is left to do so */
+    int operands, operand[BLOCK_SOURCES];
+    int conditions, argument[MAX_PARAMS];
+    PyObject *value[MAX_PARAMS];
+} Alternative;
+
+/* The `block` record of an operator. */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
@@ -92,15 +99,17 @@ INTERNAL PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, 
 INTERNAL int blocked_choose(const Blocked *blocked, PyObject *const *args, Py_ssize_t count);
 INTERNAL int blocked_to_bool(const Blocked *blocked, int alternative);
 
-/* The operator as one loop over float32 elements side by side. */
+/* The operator as one loop. */
 typedef struct {
-    BlockLoop loop;
-    int count, operand[BLOCK_SOURCES]; /* which argument each operand is, -1 for a number */
-    float number[BLOCK_SOURCES];
+    int opcode, count, operand[BLOCK_SOURCES]; /* which argument each operand is, -1 for a number */
+    double number[BLOCK_SOURCES];
 } FlatLoop;
 
-/* The loop that takes the arguments, of which those of the mask are arrays of one shape and all others are numbers; 0 where there is none. */
+/* The loop that takes the arguments, of which those of the mask are arrays and all others are numbers; 0 where there is none. */
 INTERNAL int blocked_flat(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, unsigned arrays, FlatLoop *flat);
+
+/* Whether the elements of both stand in one order and fill one piece of memory. */
+INTERNAL int same_layout(PyArrayObject *a, PyArrayObject *b);
 
 /* Whether the arrays may share memory. */
 INTERNAL int arrays_meet(PyArrayObject *a, PyArrayObject *b);

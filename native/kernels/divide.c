@@ -1,5 +1,7 @@
-/* Kernels of integer division, whose quotients are rounded down. Python refuses a division by zero in PyTorch's words. */
+/* Kernels of division with a remainder, of integers and floats. Python refuses an integer division by zero in PyTorch's words. */
 #include "../runtime/plan.h"
+
+#include <math.h>
 
 #include "blocks.h"
 
@@ -27,10 +29,22 @@
             npy_int##bits rest = b == -1 ? 0 : a % b;                                                                               \
             *(npy_int##bits *)out = rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;                                           \
         }                                                                                                                           \
+    }                                                                                                                               \
+    static void fmod_##bits(char **args, const npy_intp *n, const npy_intp *steps, void *data)                                      \
+    {                                                                                                                               \
+        char *left = args[0], *right = args[1], *out = args[2];                                                                     \
+        (void)data;                                                                                                                 \
+        for (npy_intp i = 0; i < *n; i++, left += steps[0], right += steps[1], out += steps[2]) {                                   \
+            npy_int##bits b = *(npy_int##bits *)right;                                                                              \
+            *(npy_int##bits *)out = b == -1 ? 0 : *(npy_int##bits *)left % b;                                                       \
+        }                                                                                                                           \
     }
 
 DIVISION(64)
 DIVISION(32)
+
+#define LOOPS "modulo_loops.h"
+#include "variants.h"
 
 /* Whether an element is zero. */
 static int has_zero(PyArrayObject *array, int bits)
@@ -45,16 +59,17 @@ static int has_zero(PyArrayObject *array, int bits)
     return 0;
 }
 
-/* (self, other, out): both of one integer type, the divisor contiguous. */
-static PyObject *divide(PyObject *const *args, PyUFuncGenericFunction wide, PyUFuncGenericFunction narrow)
+/* (self, other, out): both of one type, the divisor of integers contiguous. Loops of int64, int32, float32 and float64. */
+static PyObject *divide(PyObject *const *args, const PyUFuncGenericFunction *loops)
 {
     if (!is_array(args[0]) || !is_array(args[1])) {
         return NULL;
     }
     PyArrayObject *operand[2] = {(PyArrayObject *)args[0], (PyArrayObject *)args[1]};
-    int type = PyArray_DESCR(operand[0])->type_num, bits = type == NPY_INT64 ? 64 : type == NPY_INT32 ? 32 : 0;
-    if (!bits || PyArray_DESCR(operand[1]) != PyArray_DESCR(operand[0]) || !PyArray_ISBEHAVED_RO(operand[0]) || !is_contiguous(operand[1]) ||
-        has_zero(operand[1], bits)) {
+    int type = PyArray_DESCR(operand[0])->type_num, bits = type == NPY_INT64 ? 64 : type == NPY_INT32 ? 32 : 0, width = float_width(operand[0]);
+    const PyUFuncGenericFunction run = bits ? loops[bits == 32] : width ? loops[width == 4 ? 2 : 3] : NULL;
+    if (run == NULL || PyArray_DESCR(operand[1]) != PyArray_DESCR(operand[0]) || !PyArray_ISBEHAVED_RO(operand[0]) || !PyArray_ISBEHAVED_RO(operand[1]) ||
+        (bits && (!is_contiguous(operand[1]) || has_zero(operand[1], bits)))) {
         return NULL;
     }
     npy_intp dims[MAX_DIMS];
@@ -95,23 +110,39 @@ static PyObject *divide(PyObject *const *args, PyUFuncGenericFunction wide, PyUF
         }
         Py_INCREF((PyObject *)out);
     }
-    const Loop loop = {bits == 64 ? wide : narrow, NULL};
+    const Loop loop = {run, NULL};
     iterate(&loop, 2, operand, out);
     return (PyObject *)out;
 }
 
 static PyObject *floor_divide_kernel(PyObject *const *args)
 {
-    return divide(args, floor_divide_64, floor_divide_32);
+    return divide(args, (PyUFuncGenericFunction[]){floor_divide_64, floor_divide_32, CHOOSE32(floor_divide_run), CHOOSE64(floor_divide_run)});
 }
 
 static PyObject *remainder_kernel(PyObject *const *args)
 {
-    return divide(args, remainder_64, remainder_32);
+    return divide(args, (PyUFuncGenericFunction[]){remainder_64, remainder_32, CHOOSE32(remainder_run), CHOOSE64(remainder_run)});
+}
+
+static PyObject *fmod_kernel(PyObject *const *args)
+{
+    return divide(args, (PyUFuncGenericFunction[]){fmod_64, fmod_32, CHOOSE32(fmod_run), CHOOSE64(fmod_run)});
+}
+
+/* Of floats alone: self, other, rounding_mode, out. */
+static PyObject *div_mode_kernel(PyObject *const *args)
+{
+    if (!is_array(args[0]) || !float_width((PyArrayObject *)args[0]) || !PyUnicode_CheckExact(args[2]) || !PyUnicode_CompareWithASCIIString(args[2], "floor") == 0) {
+        return NULL;
+    }
+    return floor_divide_kernel((PyObject *[]){args[0], args[1], args[3]});
 }
 
 const KernelEntry divide_kernels[] = {
     {"pointwise.floor_divide", floor_divide_kernel},
     {"pointwise.remainder", remainder_kernel},
+    {"pointwise.fmod", fmod_kernel},
+    {"pointwise.div_mode", div_mode_kernel},
     {NULL, NULL},
 };

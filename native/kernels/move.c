@@ -208,123 +208,8 @@ static const Row conversions[KIND_F16][KIND_F16] = {
     ALL_OF(BOOL), ALL_OF(U8), ALL_OF(I8), ALL_OF(I16), ALL_OF(I32), ALL_OF(I64), ALL_OF(F32), ALL_OF(F64), ALL_OF(B16),
 };
 
-/* float16: processors with AVX2 convert it from and to float32; numpy does it for others. */
 #if HAS_WIDE
-#include <immintrin.h>
-
-__attribute__((target("avx2,f16c"))) static void f16_to_f32(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
-{
-    npy_intp i = 0;
-    if (to_step == 4 && from_step == 2) {
-        for (; i + 8 <= n; i += 8) {
-            _mm256_storeu_ps((float *)(to + 4 * i), _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + 2 * i))));
-        }
-    }
-    for (; i < n; i++) {
-        *(T_F32 *)(to + i * to_step) = _cvtsh_ss(*(const T_B16 *)(from + i * from_step));
-    }
-}
-
-__attribute__((target("avx2,f16c"))) static void f32_to_f16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
-{
-    npy_intp i = 0;
-    if (to_step == 2 && from_step == 4) {
-        for (; i + 8 <= n; i += 8) {
-            _mm_storeu_si128((__m128i *)(to + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps((const float *)(from + 4 * i)), _MM_FROUND_TO_NEAREST_INT));
-        }
-    }
-    for (; i < n; i++) {
-        *(T_B16 *)(to + i * to_step) = _cvtss_sh(*(const T_F32 *)(from + i * from_step), _MM_FROUND_TO_NEAREST_INT);
-    }
-}
-
-/* All other dtypes by way of float32, as PyTorch goes. */
-#define VIA 256 /* elements at a time */
-#define BETWEEN_F16(KIND)                                                                                                                  \
-    static void F16_to_##KIND(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                \
-    {                                                                                                                                      \
-        float space[VIA];                                                                                                                  \
-        for (; n > 0; n -= VIA, to += VIA * to_step, from += VIA * from_step) {                                                            \
-            f16_to_f32((char *)space, 4, from, from_step, n < VIA ? n : VIA);                                                              \
-            F32_to_##KIND(to, to_step, (const char *)space, 4, n < VIA ? n : VIA);                                                         \
-        }                                                                                                                                  \
-    }                                                                                                                                      \
-                                                                                                                                           \
-    static void KIND##_to_F16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                \
-    {                                                                                                                                      \
-        float space[VIA];                                                                                                                  \
-        for (; n > 0; n -= VIA, to += VIA * to_step, from += VIA * from_step) {                                                            \
-            KIND##_to_F32((char *)space, 4, from, from_step, n < VIA ? n : VIA);                                                           \
-            f32_to_f16(to, to_step, (const char *)space, 4, n < VIA ? n : VIA);                                                            \
-        }                                                                                                                                  \
-    }
-
-BETWEEN_F16(BOOL)
-BETWEEN_F16(U8)
-BETWEEN_F16(I8)
-BETWEEN_F16(I16)
-BETWEEN_F16(I32)
-BETWEEN_F16(I64)
-BETWEEN_F16(F64)
-BETWEEN_F16(B16)
-
-static const Row from_f16[KIND_F16] = {F16_to_BOOL, F16_to_U8, F16_to_I8, F16_to_I16, F16_to_I32, F16_to_I64, f16_to_f32, F16_to_F64, F16_to_B16};
-static const Row into_f16[KIND_F16] = {BOOL_to_F16, U8_to_F16, I8_to_F16, I16_to_F16, I32_to_F16, I64_to_F16, f32_to_f16, F64_to_F16, B16_to_F16};
-
-WIDE static void wide_f32_to_b16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
-{
-    const __m256i half = _mm256_set1_epi32(0x7fff), one = _mm256_set1_epi32(1), quiet = _mm256_set1_epi32(0x7fc0), sign = _mm256_set1_epi32(0x8000);
-    npy_intp i = 0;
-    for (; to_step == 2 && from_step == 4 && i + 16 <= n; i += 16) {
-        __m256i part[2];
-        for (int k = 0; k < 2; k++) {
-            const __m256 x = _mm256_loadu_ps((const float *)(from + 4 * i) + 8 * k);
-            const __m256i bits = _mm256_castps_si256(x), high = _mm256_srli_epi32(bits, 16);
-            const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(bits, half), _mm256_and_si256(high, one)), 16);
-            const __m256i nan = _mm256_or_si256(_mm256_and_si256(high, sign), quiet);
-            part[k] = _mm256_blendv_epi8(rounded, nan, _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
-        }
-        _mm256_storeu_si256((__m256i *)(to + 2 * i), _mm256_permute4x64_epi64(_mm256_packus_epi32(part[0], part[1]), 0xd8));
-    }
-    F32_to_B16(to + i * to_step, to_step, from + i * from_step, from_step, n - i);
-}
-
-WIDE static void wide_b16_to_f32(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
-{
-    npy_intp i = 0;
-    for (; to_step == 4 && from_step == 2 && i + 8 <= n; i += 8) {
-        const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(from + 2 * i)));
-        _mm256_storeu_si256((__m256i *)(to + 4 * i), _mm256_slli_epi32(wide, 16));
-    }
-    B16_to_F32(to + i * to_step, to_step, from + i * from_step, from_step, n - i);
-}
-
-WIDEST static void widest_b16_to_f32(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
-{
-    npy_intp i = 0;
-    for (; to_step == 4 && from_step == 2 && i + 32 <= n; i += 32) {
-        for (int k = 0; k < 2; k++) {
-            const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(from + 2 * i) + k));
-            _mm512_storeu_si512((__m512i *)(to + 4 * i) + k, _mm512_slli_epi32(wide, 16));
-        }
-    }
-    wide_b16_to_f32(to + i * to_step, to_step, from + i * from_step, from_step, n - i);
-}
-
-WIDEST static void widest_f32_to_b16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
-{
-    const __m512i half = _mm512_set1_epi32(0x7fff), one = _mm512_set1_epi32(1), quiet = _mm512_set1_epi32(0x7fc0), sign = _mm512_set1_epi32(0x8000);
-    npy_intp i = 0;
-    for (; to_step == 2 && from_step == 4 && i + 16 <= n; i += 16) {
-        const __m512 x = _mm512_loadu_ps((const float *)(from + 4 * i));
-        const __m512i bits = _mm512_castps_si512(x), high = _mm512_srli_epi32(bits, 16);
-        const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(bits, half), _mm512_and_si512(high, one)), 16);
-        const __m512i nan = _mm512_or_si512(_mm512_and_si512(high, sign), quiet);
-        const __m512i made = _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
-        _mm256_storeu_si256((__m256i *)(to + 2 * i), _mm512_cvtepi32_epi16(made));
-    }
-    wide_f32_to_b16(to + i * to_step, to_step, from + i * from_step, from_step, n - i);
-}
+#include "half_rows.h"
 #endif
 
 Row row_between(PyArray_Descr *from, PyArray_Descr *to)
@@ -344,6 +229,9 @@ Row row_between(PyArray_Descr *from, PyArray_Descr *to)
         return source == KIND_F32 ? wide_f32_to_b16 : wide_b16_to_f32;
     }
     if (source == KIND_F16 || target == KIND_F16) {
+        if (S.vectors > 1 && (source == KIND_F32 || target == KIND_F32)) {
+            return source == KIND_F32 ? widest_f32_to_f16 : widest_f16_to_f32;
+        }
         return S.vectors == 0 ? NULL : source == KIND_F16 ? from_f16[target] : into_f16[source];
     }
 #endif

@@ -3,6 +3,7 @@
  */
 #include "ieee.h"
 #include "vecmath.h"
+#include "further_math.h"
 
 #define CONSTANT(of_double, of_float) (IS_DOUBLE ? (T)(of_double) : (T)(of_float))
 

@@ -1,6 +1,6 @@
-/* Special functions of float32 and float64, element by element in double: the error function and gamma functions by the C library, the others by
- * series. Programs call them on few elements, where what counts is that no array is made on the way.
+/* Special functions of float32 and float64, element by element in double: gamma functions by the C library, the others by series. Programs call them on few elements, where what counts is that no array is made on the way.
  */
+#include "blocks.h"
 #include "kinds.h"
 #include <math.h>
 
@@ -40,25 +40,6 @@ static double digamma(double x)
     double i = 1 / (x * x);
     double series = i * (1. / 12 - i * (1. / 120 - i * (1. / 252 - i * (1. / 240 - i * (1. / 132 - i * (691. / 32760 - i / 12))))));
     return log(x) - 0.5 / x - series + sum;
-}
-
-/* --- the inverse of the error function */
-
-/* Winitzki's closed form starts within 2e-3, Halley's steps treble the digits; in the tail they work on erfc, where 1 - |x| is exact. */
-static double inverse_erf(double x)
-{
-    double a = fabs(x), tail = 1 - a;
-    if (!(a < 1)) {
-        return a == 1 ? copysign(NPY_INFINITY, x) : NPY_NAN;
-    }
-    double w = log(tail * (1 + a)), b = 2 / (PI * 0.147) + 0.5 * w;
-    double y = sqrt(sqrt(b * b - w / 0.147) - b);
-    for (int k = 0; k < 2; k++) {
-        double difference = a < 0.5 ? a - erf(y) : erfc(y) - tail;
-        double step = difference * exp(y * y) * 0.88622692545275801365;
-        y += step / (1 - (y * step < 0.5 ? y * step : 0.5));
-    }
-    return copysign(y, x);
 }
 
 /* --- Hurwitz's zeta function */
@@ -216,7 +197,7 @@ static PyObject *polygamma_kernel(PyObject *const *args)
     return made;
 }
 
-/* The function of every element, in `given` (declined unless it is laid out like a new array) or, when that is NULL or None, in a new array. */
+/* The function of every element, in `given` or, when that is NULL or None, in a new array. */
 static PyObject *each(PyObject *x_object, PyObject *given, Function of_float, Function of_double)
 {
     int kind = kind_of(x_object), fresh = given == NULL || given == Py_None;
@@ -224,12 +205,13 @@ static PyObject *each(PyObject *x_object, PyObject *given, Function of_float, Fu
         return NULL;
     }
     PyArrayObject *x = (PyArrayObject *)x_object;
-    if (!fresh && (kind_of(given) != kind || !is_contiguous((PyArrayObject *)given) || !PyArray_ISWRITEABLE((PyArrayObject *)given) ||
-                   !PyArray_SAMESHAPE((PyArrayObject *)given, x))) {
+    PyArrayObject *target = fresh ? NULL : (PyArrayObject *)given;
+    if (!fresh && (kind_of(given) != kind || !PyArray_ISWRITEABLE(target) || !PyArray_SAMESHAPE(target, x))) {
         return NULL;
     }
-    PyArrayObject *source = contiguous_of(x);
-    PyObject *out = source == NULL ? NULL : fresh ? new_like(x) : Py_NewRef(given);
+    const int alike = !fresh && same_layout(target, x), straight = alike || (!fresh && is_contiguous(target));
+    PyArrayObject *source = alike ? (PyArrayObject *)Py_NewRef((PyObject *)x) : contiguous_of(x);
+    PyObject *out = source == NULL ? NULL : straight ? Py_NewRef(given) : new_like(source);
     if (out != NULL) {
         const npy_intp n = PyArray_SIZE(x);
         const void *from = PyArray_DATA(source);
@@ -246,6 +228,10 @@ static PyObject *each(PyObject *x_object, PyObject *given, Function of_float, Fu
         }
     }
     Py_XDECREF(source);
+    if (out != NULL && !fresh && !straight) {
+        const int failed = PyArray_CopyInto(target, (PyArrayObject *)out) < 0;
+        Py_SETREF(out, failed ? NULL : Py_NewRef(given));
+    }
     return out;
 }
 
@@ -262,8 +248,6 @@ static PyObject *each(PyObject *x_object, PyObject *given, Function of_float, Fu
         return each(args[0], NULL, function, function);                                                                                    \
     }
 
-INTO(erfc, erfc, erfc)
-INTO(erfinv, inverse_erf, inverse_erf)
 INTO(lgamma, log_gamma, log_gamma)
 INTO(digamma, digamma, digamma)
 INTO(sinc, sinc_of_float, sinc_of_double)
@@ -277,8 +261,6 @@ UNARY(y0, y0)
 UNARY(y1, y1)
 
 const KernelEntry special_kernels[] = {
-    {"special.erfc", erfc_kernel},
-    {"special.erfinv", erfinv_kernel},
     {"special.lgamma", lgamma_kernel},
     {"special.digamma", digamma_kernel},
     {"special.sinc", sinc_kernel},

@@ -180,10 +180,13 @@ INLINED T NAME(tanh)(T x)
     return SIGNED_AS(NAME(quotient)(t, sum, t - (sum - 2)), x);
 }
 
-/* log(2^k (1 + f)) + c, where 1 + f is within sqrt(1/2) and sqrt(2) and c is small: log(1 + f) = f - f^2/2 + s (f^2/2 + R), s = f / (2 + f). */
-INLINED T NAME(logarithm_of_parts)(T k, T f, T c)
+/* log(1 + f) = f - f^2/2 + s (f^2/2 + R), s = f / (2 + f), where 1 + f is within sqrt(1/2) and sqrt(2): f, and what is to be taken off and added. */
+INLINED T NAME(logarithm_terms)(T f, T *s, T *half)
 {
-    T s = f / (2 + f), z = s * s, half = CONSTANT(0.5, 0.5f) * f * f;
+    T z;
+    *s = f / (2 + f);
+    *half = CONSTANT(0.5, 0.5f) * f * f;
+    z = *s * *s;
 #if IS_DOUBLE
     T r = 1.47960955146526990e-1;
     r = FMA(r, z, 1.53140368863899645e-1);
@@ -198,8 +201,23 @@ INLINED T NAME(logarithm_of_parts)(T k, T f, T c)
     r = FMA(r, z, 4.00003344e-1f);
     r = FMA(r, z, 6.66666627e-1f);
 #endif
-    T rest = FMA(s, FMA(r, z, half), FMA(k, CONSTANT(1.9082149292705877e-10, 1.42860677e-6f), c));
+    return FMA(r, z, *half);
+}
+
+/* log(2^k (1 + f)) + c, where c is small. */
+INLINED T NAME(logarithm_of_parts)(T k, T f, T c)
+{
+    T s, half, r = NAME(logarithm_terms)(f, &s, &half);
+    T rest = FMA(s, r, FMA(k, CONSTANT(1.9082149292705877e-10, 1.42860677e-6f), c));
     return FMA(k, CONSTANT(0.6931471803691238, 0.693145752f), f - (half - rest));
+}
+
+/* log(1 + f) and what its rounding leaves. */
+INLINED T NAME(logarithm_in_parts)(T f, T *rest)
+{
+    T s, half, r = NAME(logarithm_terms)(f, &s, &half), high = f - half;
+    *rest = FMA(s, r, (f - high) - half);
+    return high;
 }
 
 /* x = 2^k m with m within sqrt(1/2) and sqrt(2), of a normal positive number. */

@@ -72,10 +72,11 @@ typedef struct {
     unsigned uncast; /* bits of the arrays that are cast slab by slab */
 } Given;
 
+#define LINES_FROM 256 /* elements of a cast operand that are worth lines */
 #define SLAB 8192 /* elements that stay in the cache with what is computed of them */
 
-/* Whether the call may be run slab by slab: an element of the result depends on the elements at its place alone. */
-INTERNAL int has_slabs(const Path *path, const Plan *plan);
+/* Whether a call with a cast operand of so many elements is run slab by slab: an element of the result depends on the elements at its place alone. */
+INTERNAL int has_slabs(const Path *path, const Plan *plan, npy_intp elements);
 /* The result in `target`, of operands of which some are yet to be cast. */
 INTERNAL int compute_slabs(const Path *path, const Plan *plan, const Bound *bound, const Given *given, PyArrayObject *target);
 /* The result in `target`, which has its dtype and shape: 1, or 0 with or without an exception. */

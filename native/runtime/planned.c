@@ -79,7 +79,7 @@ static int give(const Path *path, const Plan *plan, const Bound *bound, Given *g
                 }
                 given->history = 1;
             }
-            if (cast && needs_cast(plan, array) && !(PyArray_SIZE(array) >= 2 * SLAB && has_slabs(path, plan))) {
+            if (cast && needs_cast(plan, array) && !has_slabs(path, plan, PyArray_SIZE(array))) {
                 if (!own(given, i, (PyObject *)converted(array, plan->compute))) {
                     return 0;
                 }

@@ -1,12 +1,13 @@
 /* Slabs: a pointwise call whose operands are cast, part by part, so that what is cast never leaves the cache. */
 #include "plan.h"
-#include "../kernels/move.h"
+#include "../kernels/lines.h"
 
 #define PYTHON_SLAB 131072 /* elements that are worth a call of a kernel in Python */
 
-int has_slabs(const Path *path, const Plan *plan)
+int has_slabs(const Path *path, const Plan *plan, npy_intp elements)
 {
-    return (path->pointwise || plan->blocked != NULL) && path->mutates < 0 && plan->how == PLAN_ONE && plan->compute != NULL && !plan->result[0].unknown && strpbrk(path->kinds, "Vv") == NULL;
+    const npy_intp enough = plan->loop.call != NULL || plan->blocked != NULL ? LINES_FROM : 2 * SLAB;
+    return elements >= enough && (path->pointwise || plan->blocked != NULL) && path->mutates < 0 && plan->how == PLAN_ONE && plan->compute != NULL && !plan->result[0].unknown && strpbrk(path->kinds, "Vv") == NULL;
 }
 
 /* The part of an operand that a slab of the result is made of: from `first` on along dimension `at`, one place of those before it. */
@@ -27,114 +28,77 @@ static PyObject *slab_of(PyArrayObject *array, int ndim, int at, const npy_intp 
     return new_view(array, count, dims, strides, data);
 }
 
-#define CHUNK 1024 /* elements whose casts fit the first cache, with those of five operands */
-
-/* What runs over chunks of cast elements: a loop of the block interpreter or of numpy. */
-typedef struct {
+/* A call of arrays that lie as lines of `target` do, and numbers; 0 where it is none. */
+static int compute_lines(const Path *path, const Plan *plan, const Bound *bound, const Given *given, PyArrayObject *target)
+{
+    const int width = plan->compute == S.descr32 ? 4 : plan->compute == S.descr64 ? 8 : 0, ndim = PyArray_NDIM(target);
+    Lines lines = {.width = width, .ndim = ndim, .result_item = width};
     FlatLoop flat;
-    const Loop *loop;
-    const char *from[BLOCK_SOURCES]; /* NULL for a number */
-    npy_intp item[BLOCK_SOURCES];
-    Row cast[BLOCK_SOURCES]; /* NULL where the elements are cast already */
-    char *to;
-    npy_intp to_item;
-    Row store; /* NULL where the loop writes the result itself */
-} Chunks;
-
-static void run_chunks(void *work, npy_intp begin, npy_intp end)
-{
-    const Chunks *c = work;
-    float space[BLOCK_SOURCES + 1][CHUNK];
-    const void *source[BLOCK_SOURCES];
-    for (npy_intp first = begin; first < end; first += CHUNK) {
-        npy_intp count = end - first < CHUNK ? end - first : CHUNK, steps[BLOCK_SOURCES + 1];
-        for (int k = 0; k < c->flat.count; k++) {
-            const char *from = c->from[k] == NULL ? NULL : c->from[k] + first * c->item[k];
-            source[k] = from == NULL ? (const void *)&c->flat.number[k] : from;
-            steps[k] = from == NULL ? 0 : 4;
-            if (from != NULL && c->cast[k] != NULL) {
-                source[k] = space[k];
-                if (k > 0 && c->from[k] == c->from[0] && c->cast[0] == c->cast[k]) {
-                    source[k] = source[0];
-                }
-                else {
-                    c->cast[k]((char *)space[k], 4, from, c->item[k], count);
-                }
-            }
-        }
-        char *to = c->to + first * c->to_item, *made = c->store == NULL ? to : (char *)space[BLOCK_SOURCES];
-        if (c->loop == NULL) {
-            c->flat.loop(source, made, count);
-        }
-        else {
-            char *args[BLOCK_SOURCES + 1];
-            for (int k = 0; k < c->flat.count; k++) {
-                args[k] = (char *)source[k];
-            }
-            args[c->flat.count] = made;
-            steps[c->flat.count] = c->store == NULL ? c->to_item : 4;
-            c->loop->call(args, &count, steps, c->loop->data);
-        }
-        if (c->store != NULL) {
-            c->store(to, c->to_item, made, 4, count);
-        }
-    }
-}
-
-/* A call in float32 of arrays that all lie as `target`, of n elements, and numbers; 0 where it is none. */
-static int compute_chunks(const Path *path, const Plan *plan, const Bound *bound, const Given *given, PyArrayObject *target)
-{
-    Chunks c = {.to = PyArray_BYTES(target), .to_item = PyArray_ITEMSIZE(target)};
+    double numbers[BLOCK_SOURCES];
     unsigned arrays = 0;
-    if (plan->compute != S.descr32 || !PyArray_ISALIGNED(target)) {
+    if (!width || !PyArray_ISALIGNED(target)) {
         return 0;
     }
+    copy_dims(lines.dims, PyArray_DIMS(target), ndim);
     for (int i = 0; i < path->params; i++) {
         arrays |= (unsigned)(is_array(given->value[i]) && PyArray_NDIM((PyArrayObject *)given->value[i]) > 0) << i;
     }
-    if (plan->blocked != NULL && blocked_flat(plan->blocked, given->value, path->params, arrays, &c.flat)) {
-        c.store = row_between(S.descr32, PyArray_DESCR(target));
+    LineOperand *result = &lines.operand[0];
+    if (plan->blocked != NULL && blocked_flat(plan->blocked, given->value, path->params, arrays, &flat)) {
+        lines.opcode = flat.opcode;
+        result = &lines.operand[flat.count];
+        result->cast = PyArray_DESCR(target) == plan->compute ? NULL : row_between(plan->compute, PyArray_DESCR(target));
     }
     else if (plan->loop.call != NULL && has_defaults(path, path->ufunc_operands, bound->value)) {
-        c.loop = &plan->loop;
-        c.flat.count = path->ufunc_operands;
-        for (int k = 0; k < c.flat.count; k++) {
-            int at = path->reflected && !path->swaps ? c.flat.count - 1 - k : k, number = !(arrays >> at & 1);
-            c.flat.operand[k] = number ? -1 : at;
-            if (number && (!is_array(given->value[at]) || PyArray_DESCR((PyArrayObject *)given->value[at]) != S.descr32)) {
+        lines.ufunc = &plan->loop;
+        flat.count = path->ufunc_operands;
+        for (int k = 0; k < flat.count; k++) {
+            int at = path->reflected && !path->swaps ? flat.count - 1 - k : k, number = !(arrays >> at & 1);
+            flat.operand[k] = number ? -1 : at;
+            PyArrayObject *value = (PyArrayObject *)given->value[at];
+            if (number && (!is_array(given->value[at]) || PyArray_DESCR(value) != plan->compute)) {
                 return 0;
             }
-            c.flat.number[k] = number ? *(const float *)PyArray_DATA((PyArrayObject *)given->value[at]) : 0;
+            flat.number[k] = !number ? 0 : width == 4 ? *(const float *)PyArray_DATA(value) : *(const double *)PyArray_DATA(value);
         }
-        c.store = plan->half ? row_between(S.descr32, PyArray_DESCR(target)) : NULL;
+        result = &lines.operand[flat.count];
+        lines.result_item = plan->half ? width : (int)PyArray_ITEMSIZE(target);
+        result->cast = plan->half ? row_between(plan->compute, PyArray_DESCR(target)) : NULL;
     }
     else {
         return 0;
     }
-    for (int k = 0; k < c.flat.count; k++) {
-        int at = c.flat.operand[k];
-        if (at >= 0) {
-            PyArrayObject *array = (PyArrayObject *)given->value[at];
-            c.from[k] = PyArray_BYTES(array);
-            c.item[k] = PyArray_ITEMSIZE(array);
-            c.cast[k] = given->uncast >> at & 1 ? row_between(PyArray_DESCR(array), S.descr32) : NULL;
-            if (c.cast[k] == NULL && PyArray_DESCR(array) != S.descr32) {
-                return 0;
-            }
+    lines.count = flat.count;
+    for (int k = 0; k < flat.count; k++) {
+        LineOperand *operand = &lines.operand[k];
+        const int at = flat.operand[k];
+        if (at < 0) {
+            const float narrow = (float)flat.number[k];
+            memcpy(&numbers[k], width == 4 ? (const void *)&narrow : (const void *)&flat.number[k], (size_t)width);
+            operand->data = (const char *)&numbers[k];
+            continue;
+        }
+        PyArrayObject *array = (PyArrayObject *)given->value[at];
+        operand->cast = PyArray_DESCR(array) == plan->compute ? NULL : row_between(PyArray_DESCR(array), plan->compute);
+        if ((operand->cast == NULL && (PyArray_DESCR(array) != plan->compute || !PyArray_ISBEHAVED_RO(array))) ||
+            !line_operand(operand, array, ndim, PyArray_DIMS(target))) {
+            return 0;
         }
     }
-    if (c.store == NULL && (c.loop == NULL || plan->half)) {
+    if ((result->cast == NULL && (lines.ufunc == NULL ? PyArray_DESCR(target) != plan->compute : plan->half)) ||
+        !line_operand(result, target, ndim, PyArray_DIMS(target)) || !lines_fit(&lines)) {
         return 0;
     }
-    PyThreadState *thread = PyEval_SaveThread();
-    in_parts(run_chunks, &c, PyArray_SIZE(target), PART_ELEMENTS / 2);
-    PyEval_RestoreThread(thread);
+    lines_run(&lines);
     return 1;
 }
 
 /* Slabs of operands are cast, and the result of each is computed, so that what is cast never leaves the cache. */
 int compute_slabs(const Path *path, const Plan *plan, const Bound *bound, const Given *given, PyArrayObject *target)
 {
+    if (compute_lines(path, plan, bound, given, target)) {
+        return 1;
+    }
     const npy_intp most = plan->loop.call != NULL || plan->blocked != NULL ? SLAB : PYTHON_SLAB, total = PyArray_SIZE(target);
     npy_intp dims[MAX_DIMS], place[MAX_DIMS] = {0}, inner = 1;
     int ndim = PyArray_NDIM(target), flat = is_contiguous(target);
@@ -142,9 +106,6 @@ int compute_slabs(const Path *path, const Plan *plan, const Bound *bound, const 
         PyObject *value = given->value[i];
         flat &= !is_array(value) || PyArray_NDIM((PyArrayObject *)value) == 0 ||
                 (is_contiguous((PyArrayObject *)value) && PyArray_SAMESHAPE((PyArrayObject *)value, target));
-    }
-    if (flat && compute_chunks(path, plan, bound, given, target)) {
-        return 1;
     }
     copy_dims(dims, PyArray_DIMS(target), ndim);
     if (flat) {

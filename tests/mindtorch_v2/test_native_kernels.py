@@ -121,6 +121,8 @@ _BY_HAND = {
     "backward",
     "floor_divide",
     "remainder",
+    "fmod",
+    "div_mode",
     "mse_loss",
     "smooth_l1_loss",
     "huber_loss",

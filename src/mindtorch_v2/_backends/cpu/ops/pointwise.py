@@ -57,6 +57,7 @@ def trunc_divide(self: Array, other: Array, out: Out = None) -> Array:
     return _store(quotient, out)
 
 
+@kernel
 def div_mode(self: Array, other: Array, rounding_mode: str | None, out: Out = None) -> Array:
     """The quotient by rounding mode: None, 'trunc' or 'floor'."""
     if rounding_mode is None:
@@ -66,11 +67,15 @@ def div_mode(self: Array, other: Array, rounding_mode: str | None, out: Out = No
 
 @kernel
 def remainder(self: Array, other: Array, out: Out = None) -> Array:
-    """The remainder with the sign of `other`. RuntimeError for an integer division by zero."""
+    """The remainder with the sign of `other`; a zero has that of `self`, as in PyTorch. RuntimeError for an integer division by zero."""
     _refuse_zero(other)
-    return np.remainder(self, other, out)
+    if self.dtype.kind != "f":
+        return np.remainder(self, other, out)
+    rest = np.fmod(self, other)
+    return _store(np.where((rest != 0) & ((other < 0) != (rest < 0)), rest + other, rest), out)
 
 
+@kernel
 def fmod(self: Array, other: Array, out: Out = None) -> Array:
     """The remainder with the sign of `self`. RuntimeError for an integer division by zero."""
     _refuse_zero(other)

@@ -1,0 +1,248 @@
+/* Lines: see lines.h. What is cast, or lies with gaps, goes through a chunk that stays in the first cache; all else is read and written where it lies. */
+#include "lines.h"
+
+#define CHUNK 1024  /* elements, of which five operands and the result fit the first cache */
+#define SHORTEST 16 /* elements of a line that are worth its own call of the loop */
+#define FARTHEST 64 /* bytes between elements that are gathered here: what lies farther is turned by tiles */
+
+int line_operand(LineOperand *operand, PyArrayObject *array, int ndim, const npy_intp *dims)
+{
+    operand->data = PyArray_BYTES(array);
+    operand->item = PyArray_ITEMSIZE(array);
+    return broadcast_strides(array, ndim, dims, operand->strides);
+}
+
+/* Whether dimension d + 1 follows d in all operands. */
+static int follows(const Lines *lines, int d, int next)
+{
+    for (int k = 0; k <= lines->count; k++) {
+        const LineOperand *operand = &lines->operand[k];
+        if (operand->strides[d] != operand->strides[next] * lines->dims[next]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void put_together(Lines *lines)
+{
+    int ndim = 0;
+    for (int k = 0; k < lines->count; k++) {
+        if (lines->operand[k].item == 0) {
+            memset(lines->operand[k].strides, 0, sizeof(lines->operand[k].strides));
+        }
+    }
+    for (int d = 0; d < lines->ndim; d++) {
+        if (lines->dims[d] == 1) {
+            continue;
+        }
+        int at = ndim;
+        lines->dims[at] = lines->dims[d];
+        for (int k = 0; k <= lines->count; k++) {
+            lines->operand[k].strides[at] = lines->operand[k].strides[d];
+        }
+        if (at > 0 && follows(lines, at - 1, at)) {
+            lines->dims[at - 1] *= lines->dims[at];
+            for (int k = 0; k <= lines->count; k++) {
+                lines->operand[k].strides[at - 1] = lines->operand[k].strides[at];
+            }
+            continue;
+        }
+        ndim++;
+    }
+    if (ndim == 0) {
+        lines->dims[0] = 1;
+        for (int k = 0; k <= lines->count; k++) {
+            lines->operand[k].strides[0] = lines->operand[k].item;
+        }
+        ndim = 1;
+    }
+    lines->ndim = ndim;
+}
+
+int lines_fit(Lines *lines)
+{
+    put_together(lines);
+    const int last = lines->ndim - 1;
+    if (last > 0 && lines->dims[last] < SHORTEST) {
+        return 0;
+    }
+    unsigned numbers = 0, repeated = 0;
+    for (int k = 0; k < lines->count; k++) {
+        const LineOperand *operand = &lines->operand[k];
+        const npy_intp step = operand->strides[last];
+        if (step < 0 || step > FARTHEST || (step && step != operand->item && operand->cast == NULL)) {
+            return 0;
+        }
+        numbers |= (unsigned)(operand->item == 0) << k;
+        repeated |= (unsigned)(operand->item && step == 0) << k;
+    }
+    const LineOperand *result = &lines->operand[lines->count];
+    if (result->strides[last] != result->item) {
+        return 0;
+    }
+    lines->fixed = numbers | repeated;
+    lines->filled = 0;
+    if (lines->ufunc != NULL) {
+        return 1;
+    }
+    lines->loop = block_loop(lines->opcode, lines->width, lines->fixed);
+    for (int k = 0; k < lines->count && lines->loop == NULL; k++) { /* fewer of them as numbers */
+        if (lines->fixed >> k & 1) {
+            lines->fixed &= ~(1u << k);
+            lines->filled |= 1u << k;
+            lines->loop = block_loop(lines->opcode, lines->width, lines->fixed);
+        }
+    }
+    return lines->loop != NULL;
+}
+
+/* One element, again and again. */
+static void fill(char *to, const char *from, int width, npy_intp n)
+{
+    if (width == 4) {
+        npy_uint32 value;
+        memcpy(&value, from, 4);
+        for (npy_intp i = 0; i < n; i++) {
+            ((npy_uint32 *)to)[i] = value;
+        }
+    }
+    else {
+        npy_uint64 value;
+        memcpy(&value, from, 8);
+        for (npy_intp i = 0; i < n; i++) {
+            ((npy_uint64 *)to)[i] = value;
+        }
+    }
+}
+
+typedef struct {
+    /* Not a whole number of pages from each other, in which they would claim the same places of the first cache. */
+    char chunk[BLOCK_SOURCES + 1][CHUNK * sizeof(double) + 320] __attribute__((aligned(64)));
+    double value[BLOCK_SOURCES];
+    const char *from[BLOCK_SOURCES]; /* of the line's first element */
+    char *to;
+} Space;
+
+/* `count` elements of a line, from `first` on. */
+static void run_chunk(const Lines *lines, Space *space, npy_intp first, npy_intp count)
+{
+    const int last = lines->ndim - 1, width = lines->width;
+    const void *source[BLOCK_SOURCES];
+    npy_intp steps[BLOCK_SOURCES + 1];
+    for (int k = 0; k < lines->count; k++) {
+        const LineOperand *operand = &lines->operand[k];
+        source[k] = lines->filled >> k & 1 ? (const void *)space->chunk[k] : (const void *)space->from[k];
+        steps[k] = lines->fixed >> k & 1 ? 0 : width;
+        if ((lines->fixed | lines->filled) >> k & 1) {
+            continue;
+        }
+        const char *from = space->from[k] + first * operand->strides[last];
+        source[k] = from;
+        if (operand->cast == NULL) {
+            continue;
+        }
+        if (k > 0 && from == (const char *)space->from[0] + first * lines->operand[0].strides[last] && operand->cast == lines->operand[0].cast &&
+            operand->strides[last] == lines->operand[0].strides[last] && !((lines->fixed | lines->filled) & 1)) {
+            source[k] = source[0];
+            continue;
+        }
+        operand->cast(space->chunk[k], width, from, operand->strides[last], count);
+        source[k] = space->chunk[k];
+    }
+    const LineOperand *result = &lines->operand[lines->count];
+    char *to = space->to + first * result->item, *made = result->cast == NULL ? to : space->chunk[BLOCK_SOURCES];
+    if (lines->ufunc == NULL) {
+        lines->loop(source, made, count);
+    }
+    else {
+        char *args[BLOCK_SOURCES + 1];
+        for (int k = 0; k < lines->count; k++) {
+            args[k] = (char *)source[k];
+        }
+        args[lines->count] = made;
+        steps[lines->count] = lines->result_item;
+        lines->ufunc->call(args, &count, steps, lines->ufunc->data);
+    }
+    if (result->cast != NULL) {
+        result->cast(to, result->item, made, lines->result_item, count);
+    }
+}
+
+/* Where the line begins, of each operand and the result. */
+typedef struct {
+    npy_intp place[MAX_DIMS];
+    const char *from[BLOCK_SOURCES + 1];
+} Place;
+
+static void next_line(const Lines *lines, Place *at)
+{
+    for (int d = lines->ndim - 2; d >= 0; d--) {
+        const npy_intp back = ++at->place[d] == lines->dims[d] ? lines->dims[d] : 0;
+        for (int k = 0; k <= lines->count; k++) {
+            at->from[k] += (1 - back) * lines->operand[k].strides[d];
+        }
+        if (!back) {
+            return;
+        }
+        at->place[d] = 0;
+    }
+}
+
+/* The elements `begin` to `end`, in the order of the lines. */
+static void some_lines(void *work, npy_intp begin, npy_intp end)
+{
+    const Lines *lines = work;
+    const npy_intp length = lines->dims[lines->ndim - 1];
+    const unsigned still = lines->fixed | lines->filled;
+    Space space;
+    Place at;
+    npy_intp first = begin % length, line = begin / length;
+    for (int k = 0; k <= lines->count; k++) {
+        at.from[k] = lines->operand[k].data;
+    }
+    for (int d = lines->ndim - 2; d >= 0; d--) {
+        at.place[d] = line % lines->dims[d];
+        line /= lines->dims[d];
+        for (int k = 0; k <= lines->count; k++) {
+            at.from[k] += at.place[d] * lines->operand[k].strides[d];
+        }
+    }
+    while (begin < end) {
+        const npy_intp stop = end - begin < length - first ? first + (end - begin) : length;
+        begin += stop - first;
+        for (int k = 0; k < lines->count; k++) {
+            const LineOperand *operand = &lines->operand[k];
+            space.from[k] = at.from[k];
+            if (!(still >> k & 1)) {
+                continue;
+            }
+            if (operand->cast != NULL) {
+                operand->cast((char *)&space.value[k], 0, space.from[k], 0, 1);
+                space.from[k] = (const char *)&space.value[k];
+            }
+            if (lines->filled >> k & 1) {
+                fill(space.chunk[k], space.from[k], lines->width, stop - first < CHUNK ? stop - first : CHUNK);
+            }
+        }
+        space.to = (char *)at.from[lines->count];
+        for (; first < stop; first += CHUNK) {
+            run_chunk(lines, &space, first, stop - first < CHUNK ? stop - first : CHUNK);
+        }
+        first = 0;
+        next_line(lines, &at);
+    }
+}
+
+void lines_run(const Lines *lines)
+{
+    npy_intp n = 1;
+    for (int d = 0; d < lines->ndim; d++) {
+        n *= lines->dims[d];
+    }
+    PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    in_parts(some_lines, (void *)lines, n, PART_ELEMENTS / 2);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+}
