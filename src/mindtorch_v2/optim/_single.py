@@ -124,6 +124,10 @@ class SingleTensorOptimizer(Optimizer):
         """Step at once what a kernel of whole groups can; the parameters that are left."""
         return group["params"]
 
+    def _together(self, group: dict[str, Any], ready: list[tuple[Tensor, Tensor, dict]]) -> list[tuple]:
+        """Update at once what functions of lists of tensors can; the rows of parameter, gradient and state that are left."""
+        return ready
+
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; ``closure`` computes the loss again, which is returned."""
@@ -142,7 +146,7 @@ class SingleTensorOptimizer(Optimizer):
                 if len(state) == 0:
                     self._init_state(group, param, state)
                 ready.append((param, grad, state))
-            for param, grad, state in ready:
+            for param, grad, state in self._together(group, ready):
                 if group.get("maximize"):
                     grad = -grad
                 if param.is_complex():

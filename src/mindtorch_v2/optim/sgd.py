@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindtorch_v2 as torch
+
 from .._backends.cpu.ops.optim import sgd_step
 from .._tensor import Tensor
 from ._single import SingleTensorOptimizer, arrays, changed, check_fused, number, scalar, step_group
@@ -93,6 +95,26 @@ class SGD(SingleTensorOptimizer):
         else:
             param.add_(grad, alpha=-number(lr))
 
+    def _together(self, group: dict[str, Any], ready: list[tuple[Tensor, Tensor, dict]]) -> list[tuple]:
+        lr, decay, momentum = group["lr"], group["weight_decay"], group["momentum"]
+        plain = type(self)._update is SGD._update and not (group["differentiable"] or group["maximize"])
+        if not plain or isinstance(lr, Tensor) or isinstance(decay, Tensor):
+            return ready
+        near = [row for row in ready if _is_near(row) and (momentum == 0 or row[2]["momentum_buffer"] is not None)]
+        if len(near) < 2:
+            return ready
+        params, grads = [row[0] for row in near], [row[1] for row in near]
+        if decay != 0:
+            grads = torch._foreach_add(grads, params, alpha=decay)
+        if momentum != 0:
+            buffers = [row[2]["momentum_buffer"] for row in near]
+            torch._foreach_mul_(buffers, momentum)
+            torch._foreach_add_(buffers, grads, alpha=1 - group["dampening"])
+            grads = torch._foreach_add(grads, buffers, alpha=momentum) if group["nesterov"] else buffers
+        torch._foreach_add_(params, grads, alpha=-lr)
+        done = {id(row) for row in near}
+        return [row for row in ready if id(row) not in done]
+
     def _quick(self, group: dict[str, Any]) -> list[Tensor]:
         decay, plain = group["weight_decay"], type(self)._update is SGD._update
         if not plain or isinstance(decay, Tensor):
@@ -117,3 +139,9 @@ class SGD(SingleTensorOptimizer):
 
     # Every operation is linear, so complex numbers need no care.
     _update_complex = _update
+
+
+def _is_near(row: tuple[Tensor, Tensor, dict]) -> bool:
+    """Whether a parameter and its gradient are dense real tensors of an NPU."""
+    param, grad, _ = row
+    return param.device.type == grad.device.type == "npu" and not (grad.is_sparse or param.is_complex())

@@ -42,7 +42,13 @@ def _get_total_norm(
     if not tensors:
         return torch.tensor(0.0)
     device = tensors[0].device
-    norms = [torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
+    # One launch for all of them, where the device has functions of lists.
+    near = device.type == "npu" and not any(tensor.is_sparse for tensor in tensors)
+    norms = (
+        torch._foreach_norm(tensors, norm_type)
+        if near
+        else [torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
+    )
     total = torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms]), norm_type)
     if error_if_nonfinite and torch.logical_or(total.isnan(), total.isinf()):
         raise RuntimeError(
@@ -63,6 +69,9 @@ def _clip_grads_with_norm_(
         return
     factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     # Multiplied even when it is 1: looking at it would wait for the device.
+    if factor.device.type == "npu" and not any(grad.is_sparse for grad in grads):
+        torch._foreach_mul_(grads, factor)
+        return
     for grad in grads:
         grad.mul_(factor.to(grad.device))
 

@@ -42,17 +42,17 @@ static aclnnStatus check_lists(aclOpExecutor *ex, int count, const aclTensorList
 #define EACH(NAME, HAS_NUMBER, REAL, INTEGER)                                                                              \
     static void NAME(EmCall *call) {                                                                                       \
         int size = call->list_size[0], lists = (int)call->integer[0];                                                      \
-        const EmTensor *number = HAS_NUMBER ? &call->tensor[lists * size] : NULL;                                          \
+        const EmTensor *number = HAS_NUMBER == 1 ? &call->tensor[lists * size] : NULL;                                         \
         for (int t = 0; t < size; t++) {                                                                                   \
-            const EmTensor *out = &call->tensor[lists * size + (HAS_NUMBER) + t];                                          \
-            if (em_is_integral(out->dtype)) EACH_LOOP(int64_t, em_read_integers, em_write_integers, INTEGER);              \
-            else EACH_LOOP(double, em_read_reals, em_write_reals, REAL);                                                   \
+            const EmTensor *out = &call->tensor[lists * size + (HAS_NUMBER == 1) + t];                                          \
+            if (em_is_integral(out->dtype)) EACH_LOOP(HAS_NUMBER, int64_t, em_read_integers, em_write_integers, INTEGER);              \
+            else EACH_LOOP(HAS_NUMBER, double, em_read_reals, em_write_reals, REAL);                                                   \
         }                                                                                                                  \
     }
-#define EACH_LOOP(TYPE, READ, WRITE, EXPRESSION)                                                                           \
+#define EACH_LOOP(HAS_NUMBER, TYPE, READ, WRITE, EXPRESSION)                                                                           \
     do {                                                                                                                   \
         TYPE *x[3] = {0}, *of_number = number ? READ(number) : NULL;                                                       \
-        TYPE *results = pw_allocate(out->numel, sizeof *results), s = of_number ? of_number[0] : 0;                        \
+        TYPE *results = pw_allocate(out->numel, sizeof *results), s = of_number ? of_number[0] : HAS_NUMBER == 2 ? (TYPE)call->real[0] : 0;                       \
         for (int l = 0; l < lists; l++) x[l] = READ(&call->tensor[l * size + t]);                                          \
         for (int64_t k = 0; k < out->numel; k++) {                                                                         \
             const TYPE a = x[0][k], b = x[1] ? x[1][k] : 0, c = x[2] ? x[2][k] : 0;                                        \
@@ -115,6 +115,84 @@ EM_OP(aclnnForeachAddcdivScalar, const aclTensorList *x1, const aclTensorList *x
     const aclTensorList *lists[] = {x1, x2, x3};
     TRY(check_lists(ex, 3, lists, scalar, true, out, D_FLOATS, true));
     return em_ready(ex, addcdiv_kernel, 0);
+}
+
+/* The forms whose number is an aclScalar, and those of one list or several alone. */
+EACH(add_real_kernel, 2, a + s, WRAP(U(a) + U(s)))
+EACH(sub_real_kernel, 2, a - s, WRAP(U(a) - U(s)))
+EACH(mul_real_kernel, 2, a * s, WRAP(U(a) * U(s)))
+EACH(div_real_kernel, 2, a / s, a)
+EACH(add_lists_kernel, 2, a + b * s, WRAP(U(a) + U(b) * U(s)))
+EACH(sub_lists_kernel, 2, a - b * s, WRAP(U(a) - U(b) * U(s)))
+EACH(addcmul_real_kernel, 2, a + b * c * s, WRAP(U(a) + U(b) * U(c) * U(s)))
+EACH(addcdiv_real_kernel, 2, a + b / c * s, a)
+EACH(lerp_real_kernel, 2, s < 0.5 ? a + s * (b - a) : b - (b - a) * (1 - s), a)
+EACH(div_lists_kernel, 0, a / b, a)
+EACH(maximum_lists_kernel, 0, pw_maximum(a, b), a > b ? a : b)
+EACH(neg_kernel, 0, -a, WRAP(-U(a)))
+EACH(abs_kernel, 0, fabs(a), a)
+EACH(exp_kernel, 0, exp(a), a)
+EACH(reciprocal_kernel, 0, 1 / a, a)
+
+static aclnnStatus with_real(aclOpExecutor *ex, int count, const aclTensorList *const *lists, const aclScalar *scalar, const aclTensorList *out, uint32_t set, EmKernel kernel) {
+    EM_NOT_NULL(scalar);
+    TRY(check_lists(ex, count, lists, NULL, false, out, set, true));
+    bool integral = em_is_integral(lists[0]->items[0]->dtype);
+    EM_REQUIRE(pw_is(scalar->dtype, integral ? D_I64 | D_I32 : D_F32 | D_F64), "the number has dtype %d, which does not go with the lists'", scalar->dtype);
+    em_real(ex, pw_value(scalar));
+    return em_ready(ex, kernel, 0);
+}
+
+#define WITH_REAL(NAME, SET, KERNEL)                                                                              \
+    EM_OP(NAME, const aclTensorList *x, const aclScalar *scalar, aclTensorList *out) {                            \
+        EM_BEGIN(NAME);                                                                                           \
+        return with_real(ex, 1, &x, scalar, out, SET, KERNEL);                                                    \
+    }
+#define TWO_WITH_REAL(NAME, NUMBER, SET, KERNEL)                                                                  \
+    EM_OP(NAME, const aclTensorList *x1, const aclTensorList *x2, const aclScalar *NUMBER, aclTensorList *out) {  \
+        EM_BEGIN(NAME);                                                                                           \
+        const aclTensorList *lists[] = {x1, x2};                                                                  \
+        return with_real(ex, 2, lists, NUMBER, out, SET, KERNEL);                                                 \
+    }
+#define THREE_WITH_REAL(NAME, SET, KERNEL)                                                                        \
+    EM_OP(NAME, const aclTensorList *x1, const aclTensorList *x2, const aclTensorList *x3, const aclScalar *scalar, aclTensorList *out) { \
+        EM_BEGIN(NAME);                                                                                           \
+        const aclTensorList *lists[] = {x1, x2, x3};                                                              \
+        return with_real(ex, 3, lists, scalar, out, SET, KERNEL);                                                 \
+    }
+#define ONE_LIST(NAME, SET, KERNEL)                                                                               \
+    EM_OP(NAME, const aclTensorList *x, const aclTensorList *out) {                                               \
+        EM_BEGIN(NAME);                                                                                           \
+        TRY(check_lists(ex, 1, &x, NULL, false, out, SET, true));                                                 \
+        return em_ready(ex, KERNEL, 0);                                                                           \
+    }
+
+WITH_REAL(aclnnForeachAddScalarV2, D_LIST, add_real_kernel)
+WITH_REAL(aclnnForeachSubScalarV2, D_LIST, sub_real_kernel)
+WITH_REAL(aclnnForeachMulScalarV2, D_LIST, mul_real_kernel)
+WITH_REAL(aclnnForeachDivScalarV2, D_FLOATS, div_real_kernel)
+TWO_WITH_REAL(aclnnForeachAddListV2, alpha, D_LIST, add_lists_kernel)
+TWO_WITH_REAL(aclnnForeachSubListV2, alpha, D_LIST, sub_lists_kernel)
+TWO_WITH_REAL(aclnnForeachLerpScalar, weight, D_FLOATS, lerp_real_kernel)
+THREE_WITH_REAL(aclnnForeachAddcmulScalarV2, D_LIST, addcmul_real_kernel)
+THREE_WITH_REAL(aclnnForeachAddcdivScalarV2, D_FLOATS, addcdiv_real_kernel)
+ONE_LIST(aclnnForeachNeg, D_LIST, neg_kernel)
+ONE_LIST(aclnnForeachAbs, D_FLOATS, abs_kernel)
+ONE_LIST(aclnnForeachExp, D_FLOATS, exp_kernel)
+ONE_LIST(aclnnForeachReciprocal, D_FLOATS, reciprocal_kernel)
+
+EM_OP(aclnnForeachDivList, const aclTensorList *x1, const aclTensorList *x2, aclTensorList *out) {
+    EM_BEGIN(aclnnForeachDivList);
+    const aclTensorList *lists[] = {x1, x2};
+    TRY(check_lists(ex, 2, lists, NULL, false, out, D_FLOATS, true));
+    return em_ready(ex, div_lists_kernel, 0);
+}
+
+EM_OP(aclnnForeachMaximumList, const aclTensorList *x1, const aclTensorList *x2, const aclTensorList *out) {
+    EM_BEGIN(aclnnForeachMaximumList);
+    const aclTensorList *lists[] = {x1, x2};
+    TRY(check_lists(ex, 2, lists, NULL, false, out, D_LIST, true));
+    return em_ready(ex, maximum_lists_kernel, 0);
 }
 
 static double norm(const double *x, int64_t count, double order) {
