@@ -166,7 +166,7 @@ static PyObject *slice_backward_kernel(PyObject *const *args)
     }
     npy_intp offset = start * part.strides[dim];
     part.dims[dim] = end > start ? (end - start - 1) / step + 1 : 0;
-    part.strides[dim] *= step;
+    part.strides[dim] *= part.dims[dim] > 1 ? step : 1;
     return finish_part(&part, part.ndim, offset);
 }
 
@@ -189,7 +189,7 @@ static PyObject *diagonal_backward_kernel(PyObject *const *args)
 {
     Part part;
     Py_ssize_t offset;
-    if (!as_index(args[2], &offset) || !begin_part(args, &part)) {
+    if (!as_offset(args[2], &offset) || !begin_part(args, &part)) {
         return NULL;
     }
     int dim1 = part.ndim < 2 ? -1 : as_dim(args[3], part.ndim), dim2 = part.ndim < 2 ? -1 : as_dim(args[4], part.ndim);
@@ -207,7 +207,7 @@ static PyObject *diag_embed_kernel(PyObject *const *args)
     Part part;
     PyArrayObject *self = movable(args[0]);
     Py_ssize_t offset;
-    if (self == NULL || PyArray_NDIM(self) < 1 || PyArray_NDIM(self) + 1 > MAX_DIMS || !as_index(args[1], &offset)) {
+    if (self == NULL || PyArray_NDIM(self) < 1 || PyArray_NDIM(self) + 1 > MAX_DIMS || !as_offset(args[1], &offset)) {
         return NULL;
     }
     int ndim = PyArray_NDIM(self) + 1, dim1 = as_dim(args[2], ndim), dim2 = as_dim(args[3], ndim);

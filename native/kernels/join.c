@@ -341,7 +341,7 @@ static PyObject *triangle(PyObject *const *args, int lower)
     PyArrayObject *self = movable(args[0]);
     Py_ssize_t diagonal;
     Row row = self == NULL ? NULL : row_of_size(PyArray_ITEMSIZE(self));
-    if (row == NULL || PyArray_NDIM(self) < 2 || !as_index(args[1], &diagonal)) {
+    if (row == NULL || PyArray_NDIM(self) < 2 || !as_offset(args[1], &diagonal)) {
         return NULL;
     }
     PyArrayObject *out = (PyArrayObject *)new_like(self);

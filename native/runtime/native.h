@@ -330,6 +330,12 @@ static inline int as_index(PyObject *object, Py_ssize_t *value)
     return 1;
 }
 
+/* An int that may be added to a size, and negated; 0 for one that is far from all of them, too. */
+static inline int as_offset(PyObject *object, Py_ssize_t *value)
+{
+    return as_index(object, value) && *value < (Py_ssize_t)1 << 40 && *value > -((Py_ssize_t)1 << 40);
+}
+
 /* The value of a float or an int; 0 for anything else. */
 static inline int as_double(PyObject *object, double *value)
 {

@@ -368,7 +368,9 @@ static int read_result(PyObject *description, Result *result)
     }
     for (int d = result->ndim - 1; d >= 0; d--) {
         result->contiguous &= result->strides[d] == next;
-        next *= result->dims[d] > 1 ? result->dims[d] : 1;
+        if (result->dims[d] > 1 && __builtin_mul_overflow(next, result->dims[d], &next)) {
+            return 0; /* without elements, by another dimension */
+        }
     }
     result->offset = offset * item;
     return !PyErr_Occurred();

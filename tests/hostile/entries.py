@@ -8,6 +8,7 @@ it may be accepted, and the generator makes files of it that Python can read.
 from __future__ import annotations
 
 import ast
+import faulthandler
 import functools
 import json
 import random
@@ -379,6 +380,7 @@ def main(seed: str, numbers: range) -> None:
             slip = pick.choice(SLIPS)(pick, text)
             if slip.text == text:
                 continue
+            faulthandler.dump_traceback_later(12 * SECONDS, exit=True)
             begun = time.process_time()
             try:
                 outcome, problem = judge(reader, family, text, slip)
@@ -390,6 +392,7 @@ def main(seed: str, numbers: range) -> None:
             if problem:
                 changed = [line for line in str(slip.text).splitlines() if line not in text.splitlines()]
                 problems.append(f"{seed} {number} ({slip.kind}): {problem}: {' / '.join(changed)[:240]}")
+    faulthandler.cancel_dump_traceback_later()
     print(json.dumps({"outcomes": outcomes, "problems": problems}))
 
 

@@ -75,6 +75,7 @@ def parts(files: int, calls: int, threaded: int) -> list[Part]:
         Part("address", "files.py", "1", files, 1000),
         Part("address", "calls.py", "a", calls, 1000),
         Part("address", "calls.py", "n", calls // 10, 500, "1", **NPU),
+        Part("address", "extremes.py", "e", calls // 5, 1000),
         Part("address", "threads.py", "r", 5 + threaded // 50, 40),
         Part("thread", "calls.py", "t", threaded, 400, "4"),
         Part("thread", "calls.py", "u", threaded // 10, 200, "4", **NPU),

@@ -53,3 +53,9 @@ def test_entries() -> None:
     """A slip in an entry of the schema is refused where it stands, or changes nothing, or says something else that the generator can write."""
     found = outcome("entries.py", "1", str(COUNT))
     assert not found["problems"], found["problems"]
+
+
+def test_extremes() -> None:
+    """Numbers and memory at the edges."""
+    found = outcome("extremes.py", "1", str(2 * COUNT))
+    assert not found["problems"], found["problems"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -227,7 +226,10 @@ def tril_indices(row: int, col: int, offset: int = 0, dtype: dtype | None = None
     if target not in (_d.int16, _d.int32, _d.int64):
         raise not_implemented(op, target)
     kept_below = offset + 1 if op == "tril_indices" else offset
-    count = sum(min(max(at + kept_below, 0), col) for at in builtins.range(row))
+    # Row `at` keeps at + kept_below elements, of those that there are: none at first, then one more each, then all.
+    first = min(max(1 - kept_below, 0), row)
+    full = min(max(col - kept_below, first), row)
+    count = (first + full - 1 + 2 * kept_below) * (full - first) // 2 + (row - full) * col
     return Spec((2, count if op == "tril_indices" else row * col - count), target)
 
 

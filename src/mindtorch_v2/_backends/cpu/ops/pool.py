@@ -315,6 +315,8 @@ def _cells(size: int, out: int) -> list[slice]:
 
 
 def _adaptive_avg(x: ndarray, output_size: Any, dims: int) -> ndarray:
+    if not math.prod(x.shape[:-dims]):  # however many cells there would be
+        return np.empty((*x.shape[:-dims], *per_dim(output_size, dims)), x.dtype)
     for axis, out in zip(range(x.ndim - dims, x.ndim), per_dim(output_size, dims), strict=True):
         front = (slice(None),) * axis
         parts = [x[(*front, cell)].mean(axis, keepdims=True) for cell in _cells(x.shape[axis], out)]
@@ -323,6 +325,8 @@ def _adaptive_avg(x: ndarray, output_size: Any, dims: int) -> ndarray:
 
 
 def _adaptive_avg_backward(grad: ndarray, shape: tuple[int, ...], dims: int) -> ndarray:
+    if not grad.size:
+        return np.zeros(shape, grad.dtype)
     for axis in range(len(shape) - dims, len(shape)):
         front = (slice(None),) * axis
         result = np.zeros((*grad.shape[:axis], shape[axis], *grad.shape[axis + 1 :]), grad.dtype)
@@ -357,6 +361,8 @@ def _adaptive_max(x: ndarray, output_size: Any, dims: int) -> tuple[ndarray, nda
     spatial = x.shape[-dims:]
     values = np.empty((*x.shape[:-dims], *out), x.dtype)
     indices = np.empty(values.shape, np.int64)
+    if not values.size:  # however many cells there would be
+        return values, indices
     numbers = np.arange(math.prod(spatial)).reshape(spatial)
     cells = [_cells(n, o) for n, o in zip(spatial, out, strict=True)]
     for place in itertools.product(*[range(o) for o in out]):
