@@ -18,6 +18,7 @@ from .signature import SignatureError, parse_signature
 
 FIELDS = words.names(words.FIELDS)
 _GRADIENT_NAMES = ("grad", "grads", "given", "needs")
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _RESULT = re.compile(r"result(\d*)")
 
 
@@ -81,7 +82,9 @@ class _Entry:
             fields["variants"] = self.names(entry, "variants")
         for name in ("namespace", "composite", "fallback", "fast", "node", "differs", "missing"):
             text = self.text(entry.get(name), name)
-            if text is not None:
+            if text is not None and name in ("composite", "fast") and not _FUNCTION.fullmatch(text):
+                self.problem(entry.get(name).location, f"'{text}' is no function name")  # type: ignore[union-attr]
+            elif text is not None:
                 fields[name] = text
         locations = dict(_places(entry))
         return Op(signature, self.family, entry.location, locations=locations, **fields)  # type: ignore[arg-type]
@@ -192,7 +195,7 @@ class _Entry:
                 yield from self.kernel(device, item)
             return
         if isinstance(node, Scalar) and "(" not in node.text:
-            if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", node.text):
+            if _FUNCTION.fullmatch(node.text):
                 yield Kernel(device, node.text, None, node.location)
             else:
                 self.problem(node.location, f"'{node.text}' is no function name")

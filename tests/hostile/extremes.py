@@ -23,7 +23,7 @@ from calls import DEVICE, NAMESPACES, SANITIZED, rows
 import mindtorch_v2 as torch
 
 SECONDS = 5.0
-AS_LONG = ("_polynomial_", "tensor_split.sections", "unsafe_chunk", "chunk", "split")
+AS_LONG = ("_polynomial_", "tensor_split.sections", "chunk", "split", "unbind")
 """Operators that do as much as a number says, in PyTorch too: terms of a polynomial, or tensors of a list."""
 WHOLE = [
     0,

@@ -127,6 +127,32 @@ def check_layouts(folder, size):
         close(found["x"], whole)
 
 
+class Renaming(dcp.DefaultSavePlanner):
+    """Saves under other names, and what ranks have of its own beside it."""
+
+    def set_up_planner(self, state_dict, storage_meta=None, is_coordinator=False):
+        assert is_coordinator == (dist.get_rank() == 0)
+        super().set_up_planner({f"foo_{k}": v for k, v in state_dict.items()}, storage_meta, is_coordinator)
+
+
+class Unnaming(dcp.DefaultLoadPlanner):
+    def set_up_planner(self, state_dict, metadata=None, is_coordinator=False):
+        super().set_up_planner({f"foo_{k}": v for k, v in state_dict.items()}, metadata, is_coordinator)
+
+
+def check_planners(folder, size):
+    """Each rank writes its part, as a planner of the program's own has it, and reads what it needs of all."""
+    mesh = init_device_mesh("cpu", (size,))
+    whole = torch.arange(7.0 * 3).reshape(7, 3)
+    dcp.save({"x": distribute_tensor(whole, mesh, [Shard(0)]), "y": whole}, checkpoint_id=folder, planner=Renaming())
+    found = {"x": distribute_tensor(torch.zeros(7, 3), mesh, [Shard(1)]), "y": torch.zeros(7, 3)}
+    dcp.load(found, checkpoint_id=folder, planner=Unnaming())
+    close(found["x"], whole)
+    close(found["y"], whole)
+    made = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
+    assert len(made["foo_x"].chunks) == size and len(made["foo_y"].chunks) == 1
+
+
 def check_options(rank):
     model = fully_shard(net())
     optimizer = trained(model, 2)
@@ -199,6 +225,7 @@ def main():
         dist.barrier()
         names = sorted(name for name in os.listdir(folder / "training") if not name.endswith(".distcp"))
         assert [name[:11] for name in names] == [".checksums-", ".metadata"], names
+        check_planners(folder / "planners", size)
         check_options(rank)
         check_errors(folder / "errors", rank, size)
     print("ok")

@@ -5,7 +5,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor, implicit_replication
-from torch.distributed.tensor.experimental import context_parallel, local_map
+from torch.distributed.tensor.experimental import context_parallel, local_map, register_sharding
 from torch.distributed.tensor.experimental._attention import context_parallel_unshard, set_rotate_method
 from torch.distributed.tensor.parallel import loss_parallel
 
@@ -103,12 +103,46 @@ def check_losses(mesh):
         close(F.cross_entropy(distribute_tensor(x, mesh, [Shard(0)]), targets), F.cross_entropy(x, targets))
 
 
+def check_registered(mesh):
+    whole = torch.arange(float(8 * 3)).reshape(8, 3)
+    rows, columns = (distribute_tensor(whole, mesh, [Shard(dim)]) for dim in (0, 1))
+    asked = []
+
+    @register_sharding([torch.ops.aten.cumprod.default, torch.ops.aten.cumsum.default])
+    def summed(x, dim, *, dtype=None):
+        asked.append((x.ndim, tuple(x.shape), dim, dtype))
+        return [([Replicate()], [Replicate(), None, None]), ([Shard(1 - dim)], [Shard(1 - dim), None, None])]
+
+    found = torch.cumsum(rows, 1)
+    assert found.placements == (Shard(0),) and asked == [(2, (8, 3), 1, None)]
+    close(found, whole.cumsum(1))
+    close(torch.cumsum(columns, 1), whole.cumsum(1))
+
+    @register_sharding(torch.ops.aten.cumsum.default)
+    def wrong(x, dim, dtype=None):
+        return [([Shard(0)], [Shard(0)])]
+
+    refused(ValueError, "1 results and 3 arguments, its sharding placements for 1 and 1", torch.cumsum, rows, 1)
+
+    @torch.library.custom_op("sharded::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    refused(
+        NotImplementedError,
+        "none of the library's operators",
+        register_sharding(torch.ops.sharded.twice.default),
+        wrong,
+    )
+
+
 def main():
     dist.init_process_group("gloo")
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     check_functions(mesh)
     check_attention(mesh)
     check_losses(mesh)
+    check_registered(mesh)
     dist.destroy_process_group()
     print("ok")
 

@@ -14,12 +14,18 @@ from .api import CheckpointException as CheckpointException
 from .default_planner import (
     DefaultLoadPlanner as DefaultLoadPlanner,
     DefaultSavePlanner as DefaultSavePlanner,
-    LoadPlanner as LoadPlanner,
-    SavePlanner as SavePlanner,
 )
 from .metadata import (
     BytesStorageMetadata as BytesStorageMetadata,
     ChunkStorageMetadata as ChunkStorageMetadata,
     Metadata as Metadata,
     TensorStorageMetadata as TensorStorageMetadata,
+)
+from .planner import (
+    LoadPlan as LoadPlan,
+    LoadPlanner as LoadPlanner,
+    ReadItem as ReadItem,
+    SavePlan as SavePlan,
+    SavePlanner as SavePlanner,
+    WriteItem as WriteItem,
 )

@@ -93,6 +93,16 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+class Bytes(bytes):
+    """What `torch.save` wrote already."""
+
+
+def _saved(value: Any) -> memoryview:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getbuffer()
+
+
 class FileSystemWriter(StorageWriter):
     """Writes a checkpoint to a folder: see Note [The last complete checkpoint].
 
@@ -149,9 +159,7 @@ class FileSystemWriter(StorageWriter):
             name = f"__{rank}_{number}-{token}.distcp"
             with open(self.path / name, "wb") as file:
                 for index, value in group:
-                    buffer = io.BytesIO()
-                    torch.save(value, buffer)
-                    data = buffer.getbuffer()
+                    data = value if isinstance(value, Bytes) else _saved(value)
                     found[index] = _StorageInfo(name, file.tell(), len(data)), hashlib.sha256(data).hexdigest()
                     file.write(data)
                 file.flush()

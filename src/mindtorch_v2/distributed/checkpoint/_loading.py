@@ -9,18 +9,20 @@ import mindtorch_v2 as torch
 
 from ..tensor import DTensor
 from ..tensor._spec import local_part
+from . import _planned
 from ._files import FileSystemReader, StorageReader
 from ._flat import flatten_state_dict, put
+from ._pieces import overlap
 from ._saving import Ranks, stateful_to_dict
 from .metadata import BytesStorageMetadata, Metadata, MetadataIndex, TensorStorageMetadata
+from .planner import LoadPlanner
 from .stateful import Stateful
 
 __all__ = ["load", "load_state_dict"]
 
 
 def _reader_of(reader: Any, checkpoint_id: Any, planner: Any) -> StorageReader:
-    if planner is not None and not type(planner).__module__.endswith("default_planner"):
-        raise NotImplementedError("planners of one's own are not supported")
+    _planned.check(planner, LoadPlanner)
     if reader is None:
         if checkpoint_id is None:
             raise RuntimeError("`checkpoint_id` must be specified if storage_reader and storage_writer are None.")
@@ -58,7 +60,10 @@ def load(
     def work() -> None:
         _fill(asked, reader, partial)
 
-    ranks.each("read", work)
+    if _planned.is_default(planner):
+        ranks.each("read", work)
+    else:
+        _planned.fill(planner, asked, reader, ranks)
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
             value.load_state_dict(asked[key])
@@ -127,13 +132,10 @@ def _copy_overlap(
     name: str, local: torch.Tensor, offsets: Any, chunk: Any, metadata: Metadata, reader: StorageReader
 ) -> int:
     """Copy what a chunk has of a piece; how many elements that were."""
-    here, there = [], []
-    for start, size, chunk_start, chunk_size in zip(offsets, local.shape, chunk.offsets, chunk.sizes, strict=True):
-        first, last = max(start, chunk_start), min(start + size, chunk_start + chunk_size)
-        if first >= last:
-            return 0
-        here.append(slice(first - start, last - start))
-        there.append(slice(first - chunk_start, last - chunk_start))
+    parts = overlap(offsets, local.shape, chunk)
+    if parts is None:
+        return 0
+    here, there = parts
     if not local.numel():
         return 0
     data = _item(metadata, reader, MetadataIndex(name, chunk.offsets))

@@ -26,19 +26,13 @@ import mindtorch_v2 as torch
 from .. import _groups
 from .._objects import broadcast_object_list, gather_object
 from ..tensor import DTensor
-from ..tensor._spec import local_part
-from ._files import FileSystemWriter, StorageWriter, _durable, new_token
+from . import _planned
+from ._files import Bytes, FileSystemWriter, StorageWriter, _durable, new_token
 from ._flat import Path as Keys, flatten_state_dict
+from ._pieces import assigned, described
 from .api import CheckpointException
-from .metadata import (
-    BytesStorageMetadata,
-    ChunkStorageMetadata,
-    Metadata,
-    MetadataIndex,
-    StorageMeta,
-    TensorProperties,
-    TensorStorageMetadata,
-)
+from .metadata import Metadata, MetadataIndex, StorageMeta
+from .planner import SavePlanner
 from .stateful import Stateful
 
 __all__ = ["AsyncCheckpointerType", "async_save", "save", "save_state_dict"]
@@ -126,82 +120,35 @@ def stateful_to_dict(state_dict: dict[str, Any]) -> dict[str, Any]:
     return {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state_dict.items()}
 
 
-def _described(flat: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """By name, (what it is, offset and shape of this rank's piece: None of no tensor)."""
-    found: dict[str, tuple[Any, Any]] = {}
-    for name, value in flat.items():
-        if isinstance(value, DTensor):
-            spec = value._spec
-            place = spec.mesh.get_coordinate()
-            if place is None:
-                continue
-            sizes, offsets = local_part(spec.shape, spec.mesh.shape, spec.placements, place)
-            if any(p.is_partial() for p in spec.placements):
-                raise ValueError(
-                    f"{name} has terms of a reduction, {spec.placements}: redistribute it before it is saved"
-                )
-            found[name] = (TensorProperties.create_from_tensor(value), torch.Size(spec.shape)), (offsets, sizes)
-        elif isinstance(value, torch.Tensor):
-            kind = TensorProperties.create_from_tensor(value), torch.Size(value.shape)
-            found[name] = kind, ((0,) * value.dim(), tuple(value.shape))
-        else:
-            found[name] = None, None
-    return found
-
-
-def _assigned(all_ranks: list[dict[str, tuple[Any, Any]]]) -> tuple[dict[str, Any], list[list[tuple[str, Any]]]]:
-    """(what the checkpoint has, by rank the names and offsets that it writes)."""
-    made: dict[str, Any] = {}
-    seen: set[tuple[str, Any]] = set()
-    work: list[list[tuple[str, Any]]] = [[] for _ in all_ranks]
-    for rank, named in enumerate(all_ranks):
-        for name, (kind, piece) in named.items():
-            if kind is None:
-                if made.setdefault(name, BytesStorageMetadata()) != BytesStorageMetadata():
-                    raise ValueError(f"{name} is a tensor on some ranks only")
-                key = name, None
-            else:
-                properties, size = kind
-                entry = made.setdefault(name, TensorStorageMetadata(properties, size, []))
-                if not isinstance(entry, TensorStorageMetadata) or tuple(entry.size) != tuple(size):
-                    raise ValueError(
-                        f"{name} is not of the same shape on all ranks: {getattr(entry, 'size', None)}, {size}"
-                    )
-                key = name, tuple(piece[0])
-                if 0 in piece[1] and 0 not in size:
-                    continue  # a rank without a part
-            if key in seen:
-                continue
-            seen.add(key)
-            work[rank].append(key)
-            if kind is not None:
-                made[name].chunks.append(ChunkStorageMetadata(torch.Size(piece[0]), torch.Size(piece[1])))
-    return made, work
-
-
 class _Save:
     """One save, as far as all ranks agree on it: what there is, and what this rank writes."""
 
-    def __init__(self, state_dict: dict[str, Any], writer: StorageWriter, ranks: Ranks) -> None:
+    def __init__(self, state_dict: dict[str, Any], writer: StorageWriter, ranks: Ranks, planner: Any = None) -> None:
         self.writer, self.ranks = writer, ranks
+        if not _planned.is_default(planner):
+            self.token = ranks.first_only("plan", new_token)
+            saving = _planned.Saving(planner, stateful_to_dict(state_dict), ranks, self.token)
+            self.metadata, self._data = saving.metadata, saving.data
+            return
         self.flat, paths = flatten_state_dict(stateful_to_dict(state_dict))
-        found = ranks.each("describe", lambda: (_described(self.flat), paths))
+        found = ranks.each("describe", lambda: (described(self.flat), paths))
 
         def plan() -> tuple[str, Any, Any]:
             assert found is not None
             merged: dict[str, Keys] = {}
             for _, own in found:
                 merged |= own
-            made, work = _assigned([named for named, _ in found])
+            made, work = assigned([named.items() for named, _ in found])
             return new_token(), Metadata(made, merged, {}, None, "1.0.0"), work
 
         self.token, self.metadata, work = ranks.first_only("plan", plan)
-        self.own = [(MetadataIndex(name, offset), self.flat[name]) for name, offset in work[ranks.rank]]
+        own = [(MetadataIndex(name, offset), self.flat[name]) for name, offset in work[ranks.rank]]
+        self._data: Callable[[], list[tuple[MetadataIndex, Any]]] = lambda: own
 
     def items(self, copy: bool) -> list[tuple[MetadataIndex, Any]]:
         """What this rank writes: tensors on the CPU, in memory of their own where they are a part of a larger one, or where a copy is asked for."""
         found = []
-        for index, value in self.own:
+        for index, value in self._data():
             if isinstance(value, torch.Tensor):
                 value = value._local_tensor if isinstance(value, DTensor) else value
                 value = value.detach()
@@ -209,7 +156,7 @@ class _Save:
                 if own is value and (copy or own.untyped_storage().nbytes() != own.numel() * own.element_size()):
                     own = value.clone()
                 value = own
-            elif copy:
+            elif copy and not isinstance(value, Bytes):
                 value = pickle.loads(pickle.dumps(value))
             found.append((index, value))
         return found
@@ -226,8 +173,7 @@ class _Save:
 
 
 def _writer_of(writer: Any, checkpoint_id: Any, planner: Any) -> StorageWriter:
-    if planner is not None and not type(planner).__module__.endswith("default_planner"):
-        raise NotImplementedError("planners of one's own are not supported")
+    _planned.check(planner, SavePlanner)
     if writer is None:
         if checkpoint_id is None:
             raise RuntimeError("`checkpoint_id` must be specified if storage_reader and storage_writer are None.")
@@ -259,6 +205,7 @@ def save(
 
     Args:
         checkpoint_id: the folder.
+        planner: what says what each rank writes; a DefaultSavePlanner, or a class of the program's own that is one, as in PyTorch.
         process_group: whose ranks save; all, unless said. no_dist: this process alone.
 
     Raises:
@@ -266,7 +213,7 @@ def save(
     """
     writer = _writer_of(storage_writer, checkpoint_id, planner)
     ranks = Ranks(process_group, no_dist)
-    made = _Save(state_dict, writer, ranks)
+    made = _Save(state_dict, writer, ranks, planner)
     written = ranks.each("write", lambda: writer.write(made.token, ranks.rank, made.items(copy=False)))
     return ranks.first_only("finish", lambda: made.commit(written or []))
 
@@ -302,7 +249,7 @@ def async_save(
     if not isinstance(writer, FileSystemWriter):
         raise NotImplementedError("async_save needs a FileSystemWriter")
     ranks = Ranks(process_group, no_dist)
-    made = _Save(state_dict, writer, ranks)
+    made = _Save(state_dict, writer, ranks, planner)
     items = made.items(copy=True)
     timeout = (process_group or _groups._get_default_group()).timeout.total_seconds() if ranks.count > 1 else 0.0
     future: Future = Future()

@@ -33,6 +33,9 @@ from .locals import classes
 
 _SIZES = ("size", "shape", "input_sizes", "sizes")
 
+REGISTERED: dict[str, Callable[[Call], list[Axis]]] = {}
+"""What programs say of operators: see `experimental.register_sharding`."""
+
 replicating = threading.local()
 """`on` is True inside `implicit_replication`: tensors that are not sharded are taken for whole ones. So they are inside `loss_parallel`, where targets and weights are plain ones."""
 
@@ -46,6 +49,8 @@ def _tables() -> tuple[dict[str, Callable], dict[str, Callable]]:
 def _axes(call: Call) -> list[Axis]:
     rules, kinds = _tables()
     name = call.op.full_name
+    if name in REGISTERED:
+        return REGISTERED[name](call)
     if name in rules:
         return rules[name](call, *call.given)
     return kinds[name](call) if name in kinds and call.operands else []

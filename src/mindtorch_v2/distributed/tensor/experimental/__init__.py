@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import implicit_replication as implicit_replication
 from ._attention import context_parallel as context_parallel
 from ._func_map import local_map as local_map
+from ._register_sharding import register_sharding as register_sharding
 
 __all__ = ["context_parallel", "implicit_replication", "local_map", "register_sharding"]
-
-
-def register_sharding(op: Any) -> Any:
-    """NotImplementedError: how operators are divided among ranks follows from the schema."""
-    raise NotImplementedError("register_sharding: how operators are divided among ranks follows from the schema")
