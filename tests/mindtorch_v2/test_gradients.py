@@ -61,6 +61,7 @@ FAILING: dict[str, str] = (
             "npu_rotary_mul_backward",
             "npu_swiglu_backward",
             "_npu_attention_backward",
+            "_npu_attention_varlen_backward",
             "npu_moe_token_permute_grad",
             "npu_moe_token_unpermute_grad",
         )
@@ -84,6 +85,7 @@ NO_SECOND: dict[str, str] = (
             "npu_rotary_mul",
             "npu_swiglu",
             "_npu_attention",
+            "_npu_attention_varlen",
             "npu_moe_token_permute",
             "npu_moe_token_unpermute",
         )

@@ -93,8 +93,6 @@ def _visible(pick: Picker, shape: tuple[int, ...], dtype: str) -> Operand:
 @strategy(
     "npu_attention",
     "npu_attention_backward",
-    "npu_attention_varlen",
-    "npu_attention_varlen_backward",
     "fused.fusion_attention",
     "npu_infer_attention",
     "fused.fused_infer_attention_score",
@@ -138,6 +136,44 @@ def attention(pick: Picker, row: Row) -> dict[str, Any]:
         arguments["softmax_max"] = draw_operand(pick, sums, _wide(dtype))
         arguments["softmax_sum"] = draw_operand(pick, sums, _wide(dtype), "above_one")
         arguments |= {name: None for name in (shift, "drop_mask", mask, "prefix") if name not in arguments}
+    return arguments
+
+
+@strategy("npu_attention_varlen", "npu_attention_varlen_backward")
+def attention_of_sequences(pick: Picker, row: Row) -> dict[str, Any]:
+    """Sequences of several lengths behind each other, with a mask and dropped scores perhaps."""
+    groups, heads, width = pick.integer(1, 2), pick.integer(1, 2), pick.integer(1, 2)
+    lengths = [(pick.integer(0, 3), pick.integer(1, 3)) for _ in range(pick.integer(1, 3))]
+    lengths[0] = (max(lengths[0][0], 1), lengths[0][1])
+    dtype, count = _floats(pick), heads * groups
+    q_ends = [sum(q for q, _ in lengths[: i + 1]) for i in range(len(lengths))]
+    k_ends = [sum(k for _, k in lengths[: i + 1]) for i in range(len(lengths))]
+    query, keys = (q_ends[-1], count, width), (k_ends[-1], heads, width)
+    if pick.wrong(8):
+        q_ends[-1] += 1
+    arguments: dict[str, Any] = {
+        "query": draw_operand(pick, query, dtype),
+        "key": draw_operand(pick, keys, dtype),
+        "value": draw_operand(pick, keys, dtype),
+        "head_num": count,
+        "q_ends": q_ends,
+        "k_ends": k_ends,
+        "scale": 0.5,
+        "keep_prob": 1.0,
+        "modes": [2147483647, 2147483647, pick.choice((0, 2)), pick.choice((0, 1)), 1],
+    }
+    if pick.boolean():
+        longest = (max(q for q, _ in lengths), max(k for _, k in lengths))
+        arguments["atten_mask"] = _visible(pick, longest, pick.choice(("bool", "uint8")))
+    if pick.chance(3):
+        bits = count * sum(q * k for q, k in lengths)
+        arguments |= {"keep_prob": 0.5, "drop_mask": draw_operand(pick, ((bits + 7) // 8,), "uint8")}
+    if row.rule == "npu_attention_varlen_backward":
+        sums = (*query[:2], 8)
+        arguments |= {"grad": draw_operand(pick, query, dtype), "attention": draw_operand(pick, query, dtype)}
+        arguments["softmax_max"] = draw_operand(pick, sums, _wide(dtype))
+        arguments["softmax_sum"] = draw_operand(pick, sums, _wide(dtype), "above_one")
+        arguments |= {name: None for name in ("drop_mask", "atten_mask", "prefix") if name not in arguments}
     return arguments
 
 
