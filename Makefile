@@ -15,7 +15,7 @@ TORCH := torch==2.13.0
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
 
-.PHONY: check-speed test-all sanitize check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+.PHONY: check-speed test-all test-install sanitize check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -23,8 +23,13 @@ demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten st
 test: $(TEST)/.made  ## the whole test suite; with PIPELINE=1 every test body runs inside a pipeline
 	PIPELINE=$(PIPELINE) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) $(TESTS)
 
-test-ecosystem: $(ECOSYSTEM)/.made  ## 37 libraries over torch: they import, and programs with them give PyTorch's numbers
-	OMP_NUM_THREADS=1 $(ECOSYSTEM)/bin/python -m pytest -n $(JOBS) tests/ecosystem
+test-ecosystem: $(ECOSYSTEM)/.made  ## 37 libraries over torch: they import, programs with them give PyTorch's numbers, and nine install into an empty environment
+	OMP_NUM_THREADS=1 $(ECOSYSTEM)/bin/python -m pytest -n $(JOBS) -m "not install" tests/ecosystem
+	INSTALL="$(INSTALL) diffusers torchmetrics lightning einops timm kornia" $(ECOSYSTEM)/bin/python -m pytest -m install tests/ecosystem
+
+INSTALL ?= sentence-transformers accelerate peft
+test-install: $(TEST)/.made  ## the wheels and INSTALL in an empty environment: PyTorch is not brought in, and a script that uses each runs
+	INSTALL="$(INSTALL)" $(TEST)/bin/python -m pytest -m install tests/ecosystem
 
 test-properties: $(TEST)/.made  ## the property tests with EXAMPLES examples per operator
 	EXAMPLES=$(EXAMPLES) OMP_NUM_THREADS=1 $(TEST)/bin/python -m pytest -n $(JOBS) tests/mindtorch_v2/test_properties.py

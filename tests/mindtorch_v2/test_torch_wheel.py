@@ -85,6 +85,7 @@ def test_wheel_is_small_and_the_same_every_time(tmp_path):
         assert "torchrun = torch.distributed.run:main" in commands
         metadata = archive.read(f"torch-{mindtorch_v2.__version__}.dist-info/METADATA").decode()
         assert "Name: torch\nVersion: 2.13.0+mindtorch\n" in metadata and "Requires-Dist: mindtorch_v2\n" in metadata
+        assert "Requires-Dist: jinja2\n" in metadata and "\n\n" not in metadata.partition("Description-Content-Type")[0]
     assert Path(wheel.write_constraints(str(tmp_path))).read_text() == "torch==2.13.0+mindtorch\ntorchvision==0.28.0\n"
 
 

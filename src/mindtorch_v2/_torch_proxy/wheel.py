@@ -23,6 +23,9 @@ CONSTRAINTS = "constraints.txt"
 # What PyTorch's own packages of later versions ask for is a later torch, so they are held at those that go with this one.
 COMPANIONS = {"torchvision": "0.28.0"}
 
+# What PyTorch brings along, and libraries use without asking for it: peft writes its cards by jinja2, for one.
+BROUGHT = ("filelock", "fsspec", "jinja2", "typing-extensions>=4.10")
+
 METADATA = f"""\
 Metadata-Version: 2.1
 Name: torch
@@ -31,7 +34,7 @@ Summary: torch, served by mindtorch_v2
 License: Apache-2.0
 Requires-Python: >=3.10
 Requires-Dist: mindtorch_v2
-Description-Content-Type: text/plain
+{"".join(f"Requires-Dist: {name}" + chr(10) for name in BROUGHT)}Description-Content-Type: text/plain
 
 The package torch of this distribution is mindtorch_v2, not PyTorch. `pip uninstall torch` takes it away; `python -m mindtorch_v2 doctor`
 says which torch an environment has.
