@@ -59,6 +59,7 @@ LONG = {
     "T.ones(2) == 2**64": ("OverflowError", "int too big to convert"),
     "T.ones(2).fill_(-2**64)": ("OverflowError", "can't convert negative int to unsigned"),
     "T.add(T.ones(2), T.ones(2), alpha=2**64)": ("OverflowError", "int too big to convert"),
+    "T.max_pool2d(T.ones(2, 3), [1], [1], [1], 2**70, 5)": ("TypeError", "max_pool2d(): argument 'ceil_mode' (position 6) must be bool, not int"),
     "T.ones(2).add(2**64 - 1)": ("no error", ""),
     "T.ones(2, dtype=T.int64) + 2**63": ("no error", ""),
     "T.tril(T.Generator())": ("TypeError", "tril(): argument 'input' (position 1) must be Tensor, not torch._C.Generator"),

@@ -236,11 +236,19 @@ def _element_detail(param: Param, position: int, index: int, item: Any) -> str:
 def convert(op: Operator, args: tuple, method: bool = False, inplace: bool = False) -> tuple:
     """All arguments of an operator, in schema order. TypeError, in PyTorch's words, for one that cannot stand there."""
     converted = []
+    too_long = None
     try:
         for position, param in enumerate(op.params):
-            converted.append(convert_one(op, param, args[position], position))
+            try:
+                converted.append(convert_one(op, param, args[position], position))
+            except ValueError as error:
+                if str(error) != TOO_LONG:
+                    raise
+                too_long = too_long or error  # said once the types of all are right
     except Mismatch as mismatch:
         raise TypeError(describe(op, mismatch, method, inplace)) from None
+    if too_long is not None:
+        raise too_long
     return tuple(converted)
 
 

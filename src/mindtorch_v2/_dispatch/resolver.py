@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor import Tensor
+from .._tensor import TOO_LONG, Tensor
 from .._warnings import warn_once
 from .convert import ItemTooLong, Mismatch, called, convert_one, describe
 from .operator import Operator, Param
@@ -46,6 +46,10 @@ def resolve(
             return op, bind(op, args, kwargs, method)
         except ItemTooLong as error:
             raise TypeError(describe(op, error, method, inplace)) from None
+        except ValueError as error:
+            if str(error) != TOO_LONG:
+                raise
+            raise _other_fault(error, overloads, args, kwargs, method, inplace) from None
         except (Mismatch, _Unfit) as error:
             if first is None:
                 first = error.with_traceback(None)  # its frames hold the arguments, and would be held by this one
@@ -53,6 +57,17 @@ def resolve(
     if former is not None:
         return former
     raise _refused(first, overloads, args, kwargs, method, inplace)
+
+
+def _other_fault(
+    error: Exception, overloads: Sequence[Operator], args: tuple, kwargs: dict, method: bool, inplace: bool
+) -> Exception:
+    """What another argument is refused for, whose type is wrong, or `error`, of a number that is too long: types are looked at first."""
+    from .refusals import refusal  # once a call has failed
+
+    unsaid = TypeError()
+    found = refusal(unsaid, called(overloads[0], inplace), overloads, args, kwargs, method, inplace)
+    return error if found is unsaid else found
 
 
 def _refused(
