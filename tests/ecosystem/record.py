@@ -16,6 +16,7 @@ if __name__ == "__main__":
 
     if "mindtorch" in torch.__version__:
         raise SystemExit("the values are PyTorch's, and this torch is mindtorch_v2")
+    import deeper
     import further
     import models
     import tools
@@ -23,7 +24,7 @@ if __name__ == "__main__":
 
     file = HERE / "values.json"
     values = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    programs = models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS | wider.PROGRAMS
+    programs = models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS | wider.PROGRAMS | deeper.PROGRAMS
     for name in sys.argv[1:] or programs:
         values[name] = outcomes(programs[name])
     text = ",\n".join(f" {json.dumps(name)}: {json.dumps(values[name])}" for name in sorted(values))

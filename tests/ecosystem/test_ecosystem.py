@@ -26,6 +26,7 @@ VALUES = json.loads((HERE / "values.json").read_text(encoding="utf-8"))
 NEEDS = {
     "small_optimizers": ("lion_pytorch", "adam_atan2_pytorch", "ema_pytorch", "rotary_embedding_torch"),
     "peft": ("peft", "transformers"),
+    "diffusers.adapted": ("diffusers", "peft", "torchsde"),
 }
 
 pytestmark = pytest.mark.ecosystem
@@ -55,6 +56,7 @@ def test_imports(name):
 def test_programs_give_pytorchs_numbers(name, monkeypatch):
     _there(*NEEDS.get(name, (name,)))
     monkeypatch.syspath_prepend(str(HERE))
+    import deeper
     import further
     import models
     import tools
@@ -62,7 +64,7 @@ def test_programs_give_pytorchs_numbers(name, monkeypatch):
     from outcomes import outcomes
 
     found, expected = (
-        outcomes((models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS | wider.PROGRAMS)[name]),
+        outcomes((models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS | wider.PROGRAMS | deeper.PROGRAMS)[name]),
         VALUES[name],
     )
     assert [row[0] for row in found] == [row[0] for row in expected]
