@@ -243,7 +243,7 @@ def in_place(kind: str, model: Made, other: Made, grad: bool) -> None:
         raise Refused(
             "a leaf Variable that requires grad" if model.is_base else "a view of a leaf Variable that requires grad"
         )
-    if model.overlaps:
+    if model.overlaps and kind != "zero_":  # which may write an element twice
         raise Refused("single memory location")
     a, b = model.values, other.values
     values, here, there = {
