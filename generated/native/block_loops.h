@@ -139,7 +139,7 @@ LOOP(loop_addcdiv_v2_n2, ARRAY(a, 0) NUMBER(b, 1) NUMBER(c, 2) NUMBER(d, 3), ELE
 LOOP(loop_lerp_Tensor, ARRAY(a, 0) ARRAY(b, 1) ARRAY(c, 2), ELEMENT(a) ELEMENT(b) ELEMENT(c), NAME(chosen)((NAME(fabs)(c) < (T)0.5), (a + (c * (b - a))), (b - ((b - a) * ((T)1 - c)))))
 LOOP(loop_lerp_Tensor_n1, ARRAY(a, 0) ARRAY(b, 1) NUMBER(c, 2), ELEMENT(a) ELEMENT(b), NAME(chosen)((NAME(fabs)(c) < (T)0.5), (a + (c * (b - a))), (b - ((b - a) * ((T)1 - c)))))
 LOOP(loop_lerp_Tensor_n2, ARRAY(a, 0) NUMBER(b, 1) NUMBER(c, 2), ELEMENT(a), NAME(chosen)((NAME(fabs)(c) < (T)0.5), (a + (c * (b - a))), (b - ((b - a) * ((T)1 - c)))))
-LOOP(loop_exp, ARRAY(a, 0), ELEMENT(a), NAME(exponential)(a))
+LOOP(loop_exp, ARRAY(a, 0), ELEMENT(a), NAME(nearest_exponential)(a))
 LOOP(loop_exp2, ARRAY(a, 0), ELEMENT(a), NAME(exp2)(a))
 LOOP(loop_expm1, ARRAY(a, 0), ELEMENT(a), NAME(expm1)(a))
 LOOP(loop_log, ARRAY(a, 0), ELEMENT(a), NAME(log)(a))

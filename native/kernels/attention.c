@@ -1,6 +1,8 @@
 /* Scaled dot product attention and its gradients: few queries, as models have them that write one word after the other, row by row; others in blocks of
  * queries whose scores stay in the cache, with products by the BLAS.
  */
+#include "../runtime/plan.h"
+
 #include "kinds.h"
 #include "blas.h"
 #include <math.h>
@@ -195,11 +197,23 @@ static npy_intp heads_of_part(const Attention *a)
     return grain_of(a->queries * a->keys * (a->width / 4 + 1));
 }
 
-/* query, key, value, dropout_p, is_causal, attn_mask, scale. */
-static PyObject *flash_attention_kernel(PyObject *const *args)
+/* The mask, or a copy of one of half precision in the query's type, which the query was cast to. A new reference. */
+static PyObject *mask_like(PyObject *mask, PyObject *query)
+{
+    if (!is_array(mask) || !float_width((PyArrayObject *)query)) {
+        return Py_NewRef(mask);
+    }
+    const PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)mask);
+    if (descr->type_num != NPY_HALF && descr != S.descr_bfloat16) {
+        return Py_NewRef(mask);
+    }
+    return (PyObject *)converted((PyArrayObject *)mask, PyArray_DESCR((PyArrayObject *)query));
+}
+
+static PyObject *attention_of(PyObject *const *args, PyObject *mask)
 {
     Attention a;
-    if (!read_attention(args[0], args[1], args[2], args[4], args[5], args[6], &a)) {
+    if (!read_attention(args[0], args[1], args[2], args[4], mask, args[6], &a)) {
         return NULL;
     }
     /* In the order of the query, unless that is expanded: its dimensions of no stride would be the last ones of the memory. */
@@ -221,6 +235,15 @@ static PyObject *flash_attention_kernel(PyObject *const *args)
     Py_XDECREF(out);
     Py_XDECREF(logsum);
     return both;
+}
+
+/* query, key, value, dropout_p, is_causal, attn_mask, scale. */
+static PyObject *flash_attention_kernel(PyObject *const *args)
+{
+    PyObject *mask = is_array(args[0]) ? mask_like(args[5], args[0]) : Py_NewRef(args[5]);
+    PyObject *made = mask == NULL ? NULL : attention_of(args, mask);
+    Py_XDECREF(mask);
+    return made;
 }
 
 /* What is saved of a call and what is found: `grads` are the gradients of query, key and value. */
@@ -298,20 +321,19 @@ static int is_like(PyObject *object, const Attention *a)
     return head_width(object) == a->item && PyArray_SAMESHAPE((PyArrayObject *)object, a->q);
 }
 
-/* grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale. */
-static PyObject *flash_attention_backward_kernel(PyObject *const *args)
+static PyObject *attention_back(PyObject *const *args, PyObject *mask)
 {
     if (is_array(args[0]) && PyArray_NDIM((PyArrayObject *)args[0]) == 4 && !head_width(args[0])) {
         PyObject *dense = (PyObject *)contiguous_of((PyArrayObject *)args[0]), *made = NULL; /* the gradient of a sum is one number everywhere */
         if (dense != NULL && head_width(dense)) {
             PyObject *const given[10] = {dense, args[1], args[2], args[3], args[4], args[5], args[6], args[7], args[8], args[9]};
-            made = flash_attention_backward_kernel(given);
+            made = attention_back(given, mask);
         }
         Py_XDECREF(dense);
         return made;
     }
     Attention a;
-    if (!read_attention(args[1], args[2], args[3], args[7], args[8], args[9], &a) || !is_like(args[0], &a) || !is_like(args[4], &a)) {
+    if (!read_attention(args[1], args[2], args[3], args[7], mask, args[9], &a) || !is_like(args[0], &a) || !is_like(args[4], &a)) {
         return NULL;
     }
     Backward of = {(PyArrayObject *)args[0], (PyArrayObject *)args[4], (PyArrayObject *)args[5], {NULL, NULL, NULL}, &a, 0};
@@ -342,6 +364,15 @@ static PyObject *flash_attention_backward_kernel(PyObject *const *args)
             return PyErr_NoMemory();
         }
     }
+    return made;
+}
+
+/* grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale. */
+static PyObject *flash_attention_backward_kernel(PyObject *const *args)
+{
+    PyObject *mask = is_array(args[1]) ? mask_like(args[8], args[1]) : Py_NewRef(args[8]);
+    PyObject *made = mask == NULL ? NULL : attention_back(args, mask);
+    Py_XDECREF(mask);
     return made;
 }
 

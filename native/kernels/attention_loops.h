@@ -65,13 +65,20 @@ static TARGET void NAME(weigh)(T *scores, npy_intp keys, const void *mask, npy_i
 {
     if (mask != NULL && mask_is_bool) {
         const unsigned char *seen = mask;
-        if (mask_step == 1) { /* a loop of its own, which is vectorised */
+        NAME(Bits) hidden;
+        hidden.value = (T)-INFINITY;
+        if (mask_step == 1) { /* a loop of its own, which is vectorised: by bits, since bytes may stand for anything, also for scores */
+#pragma GCC ivdep
             for (npy_intp s = 0; s < keys; s++) {
-                scores[s] = seen[s] ? scores[s] : (T)-INFINITY;
+                NAME(Bits) score;
+                score.value = scores[s];
+                const __typeof__(score.bits) mine = -(__typeof__(score.bits))(seen[s] != 0);
+                score.bits = (score.bits & mine) | (hidden.bits & ~mine);
+                scores[s] = score.value;
             }
         }
         for (npy_intp s = 0; mask_step != 1 && s < keys; s++) {
-            scores[s] = seen[s * mask_step] ? scores[s] : (T)-INFINITY;
+            scores[s] = seen[s * mask_step] ? scores[s] : hidden.value;
         }
     }
     else if (mask != NULL) {

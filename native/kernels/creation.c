@@ -165,6 +165,37 @@ static void fill_dense(char *out, npy_intp n, const Value *value)
     }
 }
 
+/* `n` equal elements, `step` bytes from each other; at any address. */
+static void fill_line(char *out, npy_intp n, npy_intp step, const Value *value)
+{
+    switch (value->size) {
+    case 1:
+        for (npy_intp i = 0; i < n; i++) {
+            out[i * step] = value->as.bytes[0];
+        }
+        break;
+    case 2:
+        for (npy_intp i = 0; i < n; i++) {
+            memcpy(out + i * step, &value->as.half, 2);
+        }
+        break;
+    case 4:
+        for (npy_intp i = 0; i < n; i++) {
+            memcpy(out + i * step, &value->as.word, 4);
+        }
+        break;
+    case 8:
+        for (npy_intp i = 0; i < n; i++) {
+            memcpy(out + i * step, &value->as.wide, 8);
+        }
+        break;
+    default:
+        for (npy_intp i = 0; i < n; i++) {
+            memcpy(out + i * step, value->as.bytes, (size_t)value->size);
+        }
+    }
+}
+
 static void fill_strided(char *out, int ndim, const npy_intp *dims, const npy_intp *strides, const Value *value)
 {
     if (ndim == 0) {
@@ -172,6 +203,9 @@ static void fill_strided(char *out, int ndim, const npy_intp *dims, const npy_in
     }
     else if (ndim == 1 && strides[0] == value->size) {
         fill_dense(out, dims[0], value);
+    }
+    else if (ndim == 1) {
+        fill_line(out, dims[0], strides[0], value);
     }
     else {
         for (npy_intp i = 0; i < dims[0]; i++) {

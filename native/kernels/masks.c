@@ -425,10 +425,15 @@ static PyObject *nonzero_kernel(PyObject *const *args)
     if (root != NULL) {
         npy_int64 *rows = PyArray_DATA(root);
         for (int d = ndim - 1; d >= 0; d--) {
-            npy_int64 size = PyArray_DIM(self, d);
+            const npy_int64 size = PyArray_DIM(self, d);
+            npy_int64 first = 0, line = 0; /* places rise, so that lines are counted rather than divided for */
             for (npy_intp i = 0; i < count; i++) {
-                rows[d * count + i] = d ? places[i] % size : places[i];
-                places[i] /= size;
+                while (d && places[i] - first >= size) {
+                    first += size;
+                    line++;
+                }
+                rows[d * count + i] = places[i] - first;
+                places[i] = line;
             }
         }
         npy_intp shape[2] = {count, ndim}, strides[2] = {sizeof(npy_int64), (npy_intp)sizeof(npy_int64) * (count ? count : 1)};

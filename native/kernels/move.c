@@ -13,13 +13,42 @@ typedef struct {
     Item8 first, second;
 } Item16;
 
+/* Up to SHORT bytes, which a call would take longer for than the copy; what 8 bytes leave over by the last 8, which overlap. */
+#define SHORT 64
+static inline void copy_few(char *to, const char *from, npy_intp bytes)
+{
+    if (bytes >= 8) {
+        for (npy_intp i = 0; i + 8 <= bytes; i += 8) {
+            memcpy(to + i, from + i, 8);
+        }
+        memcpy(to + bytes - 8, from + bytes - 8, 8);
+    }
+    else if (bytes >= 4) {
+        npy_uint32 first, last;
+        memcpy(&first, from, 4);
+        memcpy(&last, from + bytes - 4, 4);
+        memcpy(to, &first, 4);
+        memcpy(to + bytes - 4, &last, 4);
+    }
+    else {
+        for (npy_intp i = 0; i < bytes; i++) {
+            to[i] = from[i];
+        }
+    }
+}
+
 #define ROW(name, T)                                                                                                                       \
     static void name(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                         \
     {                                                                                                                                      \
         if (to_step == sizeof(T)) {                                                                                                        \
             T *y = (T *)to;                                                                                                                \
             if (from_step == sizeof(T)) {                                                                                                  \
-                memcpy(to, from, (size_t)n * sizeof(T));                                                                                   \
+                if (n * (npy_intp)sizeof(T) > SHORT) {                                                                                     \
+                    memcpy(to, from, (size_t)n * sizeof(T));                                                                               \
+                }                                                                                                                          \
+                else {                                                                                                                     \
+                    copy_few(to, from, n * (npy_intp)sizeof(T));                                                                           \
+                }                                                                                                                          \
                 return;                                                                                                                    \
             }                                                                                                                              \
             if (from_step == 0) {                                                                                                          \

@@ -1,7 +1,8 @@
 /* Elementary functions that compilers vectorise: polynomials without branches. Included, by the files of loops, for each type and processor.
  *
  * The coefficients come from weighted minimax fits in 50 digits. NaN goes through all of them; infinities give the limits, and zeros keep their
- * sign. Largest errors: exponential 1 ulp (of float two thirds), exp2, log and log1p 1 ulp; error_function, expm1 and tanh 2 ulp; without fused products up to half an ulp more.
+ * sign. Largest errors: exponential, exp2, log and log1p 1 ulp, nearest_exponential of float two thirds; error_function, expm1 and tanh 2 ulp; without
+ * fused products up to half an ulp more.
  *
  * Note [Fused products]. A polynomial says where product and sum are one operation, so that it does not depend on what a compiler contracts.
  */
@@ -101,20 +102,30 @@ INLINED T NAME(exponential_parts)(T v, T *low, T *high)
     return p;
 }
 
-#if IS_DOUBLE
+/* What is hidden by -inf is frequent, and products that underflow take many times as long: these are not computed. */
+#define VANISHES CONSTANT(-746.0, -104.0f)
+
 INLINED T NAME(exponential)(T x)
 {
-    T v = x < -746.0 ? -746.0 : x;
-    v = v > 710.0 ? 710.0 : v;
-    T low, high, p = NAME(exponential_parts)(v, &low, &high);
-    return (p + 1) * low * high;
+    int vanishes = x < VANISHES;
+    T v = vanishes ? 0 : x;
+    v = v > CONSTANT(710.0, 89.0f) ? CONSTANT(710.0, 89.0f) : v;
+    T low, high, p = NAME(exponential_parts)(v, &low, &high), result = (p + 1) * low * high;
+    return vanishes ? 0 : result;
+}
+
+#if IS_DOUBLE
+INLINED T NAME(nearest_exponential)(T x)
+{
+    return NAME(exponential)(x);
 }
 #else
 /* v = n ln 2 + r + lost, exp(r) = 1 + r + r^2 Q(r): what the roundings of r and of 1 + r leave is added to the small part, so that one result in sixty is
  * not the nearest, and none is two thirds of an ulp away. */
-INLINED T NAME(exponential)(T x)
+INLINED T NAME(nearest_exponential)(T x)
 {
-    T v = x < -104.0f ? -104.0f : x;
+    int vanishes = x < VANISHES;
+    T v = vanishes ? 0 : x;
     v = v > 89.0f ? 89.0f : v;
     NAME(Bits) shifted;
     shifted.value = FMA(v, 1.44269504f, ROUNDER);
@@ -129,7 +140,8 @@ INLINED T NAME(exponential)(T x)
     q = FMA(q, r, 0.5f);
     T sum = 1 + r, rest = ((1 - sum) + r) + lost, low, high;
     NAME(power_of_two)(shifted, &low, &high);
-    return (sum + FMA(q * r, r, rest)) * low * high;
+    T result = (sum + FMA(q * r, r, rest)) * low * high;
+    return vanishes ? 0 : result;
 }
 #endif
 
@@ -378,3 +390,4 @@ INLINED T NAME(error_function)(T x)
 #undef MAGNITUDE
 #undef SIGNED_AS
 #undef ROUNDER
+#undef VANISHES

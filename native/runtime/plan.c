@@ -172,11 +172,22 @@ static int add_argument(Key *key, const Path *path, int at, PyObject *value)
         if (!add(key, 0x900u | ((uint64_t)count << 16))) {
             return 0;
         }
+        /* Runs of items that are alike, as in a batch that is stacked: how many, and the words of one. */
+        int start = 0, words = 0;
         for (Py_ssize_t i = 0; i < count; i++) {
             PyObject *item = PyList_GET_ITEM(value, i);
-            if (!(item == Py_None ? add(key, 0x800u) : add_array(key, item))) {
+            const int before = key->count;
+            if (!add(key, 0xd00u | 1u << 16) || !(item == Py_None ? add(key, 0x800u) : add_array(key, item))) {
                 return 0;
             }
+            const int made = key->count - before;
+            if (made == words && memcmp(key->word + start + 1, key->word + before + 1, sizeof(uint64_t) * (size_t)(words - 1)) == 0) {
+                key->word[start] += 1u << 16;
+                key->count = before;
+                continue;
+            }
+            start = before;
+            words = made;
         }
         return 1;
     }

@@ -23,6 +23,7 @@ fabs = np.absolute
 sqrt = np.sqrt
 copysign = np.copysign
 exponential = np.exp
+nearest_exponential = np.exp
 exp2 = np.exp2
 expm1 = np.expm1
 log = np.log
