@@ -174,7 +174,9 @@ class Made:
         return self._view(shape, stride, self.offset)
 
     def flat(self) -> Made:
-        return self._view((math.prod(self.shape),), (1,), self.offset)
+        # The innermost step, also where it is another than 1, of a dimension of size 1.
+        step = self.stride[-1] if self.shape and (len(self.shape) == 1 or math.prod(self.shape)) else 1
+        return self._view((math.prod(self.shape),), (step,), self.offset)
 
     def detach(self) -> Made:
         family = Family(self.memory.size, self.family.version)
