@@ -507,9 +507,9 @@ class Launcher:
             return
         from ..distributed import DistError
 
-        count = self.store.add("agents/done", 1)
         end = time.monotonic() + 300.0
         try:
+            count = self.store.add("agents/done", 1)  # whose answer may be lost with the store, once all have said so
             while self.settings.node == 0 and count < self.settings.nodes and time.monotonic() < end:
                 time.sleep(0.1)
                 count = self.store.add("agents/done", 0)
