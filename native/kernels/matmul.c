@@ -1,6 +1,10 @@
 /* Products of matrices: small ones by loops, since a call of the BLAS costs more than they do; large float ones by loops of our own where the processor
  * has vectors of 512 bits, else by the BLAS that numpy carries, without Python between. What is neither (large batches, large integers) is left to
  * numpy. */
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "gemm.h"
 #include "product.h"
 
@@ -208,7 +212,7 @@ static PyObject *few_rows(Product *p, int width, const void *bias)
 {
     npy_intp a[2] = {p->a[0], p->a[1]}, b[2] = {p->b[0], p->b[1]};
     /* From some rows on the tiles are faster, but they copy a right matrix that lies transposed; beyond the second cache the copy costs more. */
-    const npy_intp most = S.vectors < 2 ? FEW_ROWS : p->n * p->k * width > 2 << 20 ? 12 : 7;
+    const npy_intp most = S.vectors < 2 ? FEW_ROWS : p->n * p->k * width > 2 << 20 ? 12 : width == 4 ? 8 : 7;
     if (p->m < 2 || p->m > most || p->n < 8 || p->k < (p->m > 8 ? 128 : 32) || !in_items(a, width) || !in_items(b, width) || a[1] != 1 || b[0] != 1) {
         return NULL;
     }

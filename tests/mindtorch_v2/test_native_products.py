@@ -153,3 +153,19 @@ def test_products_of_bfloat16_round_once(sizes: tuple[int, int, int]) -> None:
     close(left @ right, left.double().numpy() @ right.double().numpy())
     close(left @ right[0], left.double().numpy() @ right[0].double().numpy())
     assert torch.isnan(left.fill_(float("nan")) @ right).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_few_rows_by_rows_of_a_weight(dtype: str, vectors: int) -> None:
+    kind = getattr(torch, dtype)
+    for m, n, k in itertools.product((2, 3, 4, 5, 6, 7, 8, 9, 13), (8, 9, 11, 30, 65), (32, 33, 47, 130)):
+        torch.manual_seed(m * n * k)
+        x, weight, bias = torch.randn(m, k, dtype=kind), torch.randn(n, k, dtype=kind), torch.randn(n, dtype=kind)
+        wide = torch.full((m + 2, k + 5), torch.nan, dtype=kind)
+        wide[1:-1, 2 : k + 2] = x
+        exact = x.double() @ weight.double().mT
+        bound = 1e-6 if dtype == "float32" else 1e-14
+        for left in (x, wide[1:-1, 2 : k + 2]):
+            assert ((left @ weight.mT).double() - exact).abs().max() <= bound * k**0.5 * 4
+            made = torch.nn.functional.linear(left, weight, bias)
+            assert (made.double() - exact - bias.double()).abs().max() <= bound * k**0.5 * 4
