@@ -40,8 +40,13 @@ def scaled_dot_product_attention(
             if attn_mask is not None and is_causal:
                 raise RuntimeError(_TWO_MASKS)
             return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale, enable_gqa)[0]
-    elif attn_mask is None and not dropout_p and _alike(query, key, value):
-        return F._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, is_causal, scale=scale)[0]
+    elif not dropout_p and _alike(query, key, value):
+        if attn_mask is None:
+            return F._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, is_causal, scale=scale)[0]
+        if not is_causal and _masks(attn_mask, query, key):
+            return F._scaled_dot_product_flash_attention_for_cpu(
+                query, key, value, 0.0, False, attn_mask=attn_mask, scale=scale
+            )[0]
     rules.attention(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
     if attn_mask is not None and is_causal:
         raise RuntimeError(_TWO_MASKS)
@@ -149,6 +154,20 @@ def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
         and shape[3] == other[3]
         and 0 not in shape
         and 0 not in other
+    )
+
+
+def _masks(mask: Tensor, query: Tensor, key: Tensor) -> bool:
+    """Whether a mask is, beyond question, one of the scores of such operands."""
+    batch, heads, length, _ = query.shape
+    shape = mask.shape
+    return (
+        (mask.dtype is _dtype.bool or mask.dtype is query.dtype)
+        and not mask.requires_grad
+        and mask.device == query.device
+        and (len(shape) == 2 or (len(shape) == 4 and shape[0] in (1, batch) and shape[1] in (1, heads)))
+        and shape[-2] in (1, length)
+        and shape[-1] in (1, key.shape[2])
     )
 
 
