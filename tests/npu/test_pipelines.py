@@ -197,7 +197,9 @@ def test_a_training_step_is_that_of_eager_calls() -> None:
                 losses.append(step())
         return [loss.item() for loss in losses] + [p.tolist() for p in model.state_dict().values()]
 
-    assert trained(True) == trained(False)
+    # Steps of eager optimizers go by functions of lists, which round once where operators round each.
+    for recorded, eager in zip(trained(True), trained(False), strict=True):
+        torch.testing.assert_close(torch.tensor(recorded), torch.tensor(eager))
 
 
 @pytest.mark.skipif(not acl_loader.emulated(), reason="only the emulator fails on request")
