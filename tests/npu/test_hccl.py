@@ -71,6 +71,9 @@ def test_calls_that_do_not_fit_fail_on_both_and_a_missing_rank_is_waited_for_in_
         "x = torch.ones(2 + rank, device='npu')\n"
         "dist.all_reduce(x)\n"
         "try:\n    torch.npu.synchronize()\nexcept RuntimeError as error:\n    print('another call' in str(error))\n"
+        "from mindtorch_v2._backends.npu.runtime import get_runtime\n"
+        "for name in ('aclrtResetDevice', 'aclrtSetDevice'):\n"
+        "    get_runtime().call(name, torch.npu.current_device())\n"
         "if rank == 0:\n    dist.all_reduce(x)\n"
         "try:\n    torch.npu.synchronize()\nexcept RuntimeError as error:\n    print('in vain for rank 1' in str(error))\n"
     )
