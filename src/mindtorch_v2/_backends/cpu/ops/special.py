@@ -161,7 +161,6 @@ def erf(self: Array, out: Array | None = None) -> Array:
     return blocked(_erf_float32 if self.dtype == np.float32 else _erf_float64, self, out)
 
 
-@kernel
 def erfc(self: Array, out: Array | None = None) -> Array:
     """1 - erf without cancellation."""
     return blocked(_erfc_float32 if self.dtype == np.float32 else _erfc_float64, self, out)
@@ -189,7 +188,6 @@ def _erfinv(self: Array, out: Array) -> None:
     np.copysign(y, self, out, casting="same_kind")
 
 
-@kernel
 def erfinv(self: Array, out: Array | None = None) -> Array:
     """The inverse of erf; infinite at -1 and 1, NaN outside."""
     return blocked(_erfinv, self, out)
