@@ -1,6 +1,7 @@
 """A group of one rank, which needs no other process: how programs of one process use torch.distributed."""
 
 import warnings
+import weakref
 
 import pytest
 
@@ -38,6 +39,21 @@ def test_methods(method, tmp_path, monkeypatch):
     dist.init_process_group(init_method=method.format(port=port, path=tmp_path / "store"), **given)
     assert dist.get_world_size() == 1
     dist.all_reduce(torch.ones(2))
+
+
+def test_a_group_lets_go_of_what_is_done():
+    calls = (
+        dist.all_reduce,
+        lambda x: dist.all_reduce(x, async_op=True).wait(),
+        lambda x: dist.all_gather([torch.zeros(3)], x),
+        lambda x: dist.broadcast(x, 0),
+    )
+    for call in calls:
+        x = torch.ones(3)
+        seen = weakref.ref(x)
+        call(x)
+        del x
+        assert seen() is None
 
 
 def test_calls_are_copies():

@@ -85,7 +85,7 @@ class ProcessGroup:
         self.bound_device_id: Any = None
         self._rank, self._size, self._name = rank, size, name
         self._timeout = timeout
-        self._open: list[Work] = []
+        self._open: dict[Work, Any] = {}  # what has begun, and the memory that it reads or writes
 
     def rank(self) -> int:
         """This process's rank in the group."""
@@ -127,9 +127,8 @@ class ProcessGroup:
 
     def shutdown(self) -> None:
         """Wait for what has begun, and free the engine."""
-        for work in self._open:
-            if not work._done and work._error is None:
-                work.wait()
+        for work in list(self._open):
+            work.wait()
         self._open.clear()
         if self.engine is not None:
             self.engine.close()
@@ -152,10 +151,7 @@ class ProcessGroup:
     ) -> Work:
         seconds = (timeout or self._timeout).total_seconds()
         made = Work(request, outputs, finish, seconds)
-        if len(self._open) > 16:
-            self._open = [work for work in self._open if not (work._done or work._error is not None)]
-        self._open.append(made)
-        made._hold = hold  # type: ignore[attr-defined]  # memory that MPI reads or writes until then
+        made._keep(self._open, hold)
         return made
 
     def _collective(

@@ -24,6 +24,17 @@ class Work:
         self._done = False
         self._error: BaseException | None = None
         self._future: WorkFuture | None = None
+        self._among: dict[Work, Any] | None = None
+
+    def _keep(self, among: dict[Work, Any], hold: Any) -> None:
+        """Stand among the works of a group until it is settled, with memory that is read or written until then."""
+        self._among = among
+        among[self] = hold
+
+    def _let_go(self) -> None:
+        if self._among is not None:
+            self._among.pop(self, None)
+            self._among = None
 
     def _settle(self, step: Callable[[], bool]) -> bool:
         if self._error is not None:
@@ -36,12 +47,14 @@ class Work:
                     self._finish()
             except Exception as error:
                 self._error = error
+                self._let_go()
                 raise
             finally:
                 if self._error is not None and self._future is not None:
                     self._future.settle(self)
             self._finish = None
             self._done = True
+            self._let_go()
             if self._future is not None:
                 self._future.settle(self)
         return True
