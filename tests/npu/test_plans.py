@@ -30,6 +30,18 @@ def kept(name: str) -> int:
     return sum(1 for key, plan in plans._plans.items() if key[0].full_name == name and plan is not None)
 
 
+def test_what_takes_no_plan_gets_none_when_there_were_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.tensor([5.0, 7.0])
+    a = x.npu()
+    assert torch.equal(torch.diag_embed(a).cpu(), torch.diag_embed(x))
+    monkeypatch.setattr(plans, "_MOST", len(plans._plans))
+    a + a  # a new kind, for which all others are forgotten
+    monkeypatch.undo()
+    for _ in range(4):
+        assert torch.equal(torch.diag_embed(a).cpu(), torch.diag_embed(x))
+        assert torch.equal(torch.diagonal(torch.diag_embed(a)).cpu(), x)
+
+
 def test_the_third_call_has_a_plan_and_gives_the_same() -> None:
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     a, b = x.npu(), y.npu()

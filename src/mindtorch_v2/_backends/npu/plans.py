@@ -68,10 +68,11 @@ def _plan_later(op: Operator, args: tuple, key: tuple) -> None:
         _plans.clear()
     if len(_seen) >= _MOST:
         _seen.clear()
+    if not _plannable(op):
+        _plans[key] = None
+        return
     if key not in _seen:
         _seen.add(key)
-        if not _plannable(op):
-            _plans[key] = None
         return
     _seen.discard(key)
     _plans[key] = None
