@@ -30,16 +30,13 @@ def kept(name: str) -> int:
     return sum(1 for key, plan in plans._plans.items() if key[0].full_name == name and plan is not None)
 
 
-def test_what_takes_no_plan_gets_none_when_there_were_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_composed_gets_no_plan_when_there_were_too_many() -> None:
     x = torch.tensor([5.0, 7.0])
     a = x.npu()
     assert torch.equal(torch.diag_embed(a).cpu(), torch.diag_embed(x))
-    monkeypatch.setattr(plans, "_MOST", len(plans._plans))
-    a + a  # a new kind, for which all others are forgotten
-    monkeypatch.undo()
-    for _ in range(4):
+    plans._plans.clear()  # as when there are too many, while what was seen is still known
+    for _ in range(4):  # zeros that are written to: their launch alone is no plan
         assert torch.equal(torch.diag_embed(a).cpu(), torch.diag_embed(x))
-        assert torch.equal(torch.diagonal(torch.diag_embed(a)).cpu(), x)
 
 
 def test_the_third_call_has_a_plan_and_gives_the_same() -> None:
