@@ -247,14 +247,6 @@ static int is_fit(const Operands *operands, PyArrayObject *out)
     return 1;
 }
 
-/* The number as a loop takes it, in the room that is given. */
-static const void *number_as(double value, int width, double *room)
-{
-    const float narrow = (float)value;
-    memcpy(room, width == 4 ? (const void *)&narrow : (const void *)&value, (size_t)width);
-    return room;
-}
-
 /* A loop over all elements, each of `width` bytes; numbers do not move on. */
 typedef struct {
     BlockLoop loop;
@@ -371,7 +363,7 @@ static int run_by_lines(const Alternative *alternative, const Operands *operands
         PyArrayObject *array = operands->array[k];
         LineOperand *operand = &lines.operand[k];
         if (array == NULL) {
-            operand->data = (const char *)number_as(operands->number[k], operands->width, &numbers[k]);
+            operand->data = number_as(operands->number[k], operands->width, &numbers[k]);
             continue;
         }
         operand->cast = PyArray_DESCR(array) == descr ? NULL : row_between(PyArray_DESCR(array), descr);
@@ -469,11 +461,7 @@ static PyObject *run_alike(const Alternative *alternative, PyObject *const *args
     }
     for (int k = 0; k < alternative->operands; k++) {
         if (are_numbers >> k & 1) {
-            float narrow = (float)numbers[k];
-            if (width == 4) {
-                memcpy(&numbers[k], &narrow, 4);
-            }
-            sources[k] = &numbers[k];
+            sources[k] = number_as(numbers[k], width, &numbers[k]);
         }
     }
     PyObject *out = new_like(first);

@@ -108,6 +108,14 @@ typedef struct {
 /* The loop that takes the arguments, of which those of the mask are arrays and all others are numbers; 0 where there is none. */
 INTERNAL int blocked_flat(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, unsigned arrays, FlatLoop *flat);
 
+/* The number as a loop takes it, in the room that is given. */
+static inline const void *number_as(double value, int width, double *room)
+{
+    const float narrow = (float)value;
+    memcpy(room, width == 4 ? (const void *)&narrow : (const void *)&value, (size_t)width);
+    return room;
+}
+
 /* Whether the elements of both stand in one order and fill one piece of memory. */
 INTERNAL int same_layout(PyArrayObject *a, PyArrayObject *b);
 

@@ -73,9 +73,7 @@ static int compute_lines(const Path *path, const Plan *plan, const Bound *bound,
         LineOperand *operand = &lines.operand[k];
         const int at = flat.operand[k];
         if (at < 0) {
-            const float narrow = (float)flat.number[k];
-            memcpy(&numbers[k], width == 4 ? (const void *)&narrow : (const void *)&flat.number[k], (size_t)width);
-            operand->data = (const char *)&numbers[k];
+            operand->data = number_as(flat.number[k], width, &numbers[k]);
             continue;
         }
         PyArrayObject *array = (PyArrayObject *)given->value[at];
