@@ -28,6 +28,7 @@ STEPS = {
     "clamp": 1,
     "dropout": 1,
     "a token of a two-layer Llama": 70,
+    "a token of it, norms written out": 70,
     "a token of it in a pipeline, norms written out": 70,
 }
 
@@ -132,6 +133,7 @@ def steps() -> dict[str, Callable[[], Any]]:
         "clamp": lambda: torch.clamp(x, -1, 1),
         "dropout": lambda: F.dropout(x, 0.5),
         "a token of a two-layer Llama": lambda: llama.token(torch.zeros(1, 1, dtype=torch.int64, device="npu")),
+        "a token of it, norms written out": lambda: other.token(zero),
         "a token of it in a pipeline, norms written out": in_a_pipeline,
     }
 

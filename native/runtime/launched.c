@@ -193,6 +193,7 @@ static PyObject *plan_for(PyObject *key, int *known)
 PyObject *run_launched(const Path *path, const Bound *bound)
 {
     if (!N.ready || path->inplace || path->is_view || bound->out != NULL || bound->requires_grad) return NULL;
+    if (PySet_GET_SIZE(N.begins) && PySet_Contains(N.begins, path->op)) return NULL; /* or an exception */
     PyObject *index;
     int history, known;
     PyObject *key = key_of(path->op, bound->value, path->params, &index, &history);
@@ -295,11 +296,11 @@ PyTypeObject PlannedType = {
 /* connect_npu(block=, segment=, pool=): the allocator's classes; later the others too, with which calls are run. */
 PyObject *connect_npu(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"block", "segment", "pool", "payload", "storage", "stream", "plans", "later", "failed", "workspace", "devices", "streams", NULL};
-    PyObject *block, *segment, *pool, *payload = NULL, *storage, *stream, *plans, *later, *failed, *space, *devices, *streams;
+    static char *keywords[] = {"block", "segment", "pool", "payload", "storage", "stream", "plans", "later", "failed", "workspace", "devices", "streams", "begins", NULL};
+    PyObject *block, *segment, *pool, *payload = NULL, *storage, *stream, *plans, *later, *failed, *space, *devices, *streams, *begins;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!|O!O!O!O!OOOOO", keywords, &PyType_Type, &block, &PyType_Type, &segment, &PyType_Type, &pool, &PyType_Type, &payload,
-                                     &PyType_Type, &storage, &PyType_Type, &stream, &PyDict_Type, &plans, &later, &failed, &space, &devices, &streams)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!|O!O!O!O!OOOOOO!", keywords, &PyType_Type, &block, &PyType_Type, &segment, &PyType_Type, &pool, &PyType_Type, &payload,
+                                     &PyType_Type, &storage, &PyType_Type, &stream, &PyDict_Type, &plans, &later, &failed, &space, &devices, &streams, &PySet_Type, &begins)) {
         return NULL;
     }
     const Slot of_block[] = {{"address", &N.at_address}, {"size", &N.at_size}, {"requested", &N.at_requested}, {"segment", &N.at_segment}, {"previous", &N.at_previous},
@@ -324,6 +325,7 @@ PyObject *connect_npu(PyObject *module, PyObject *args, PyObject *kwargs)
     Py_XSETREF(N.workspace, Py_NewRef(space));
     Py_XSETREF(N.devices, Py_NewRef(devices));
     Py_XSETREF(N.streams, Py_NewRef(streams));
+    Py_XSETREF(N.begins, Py_NewRef(begins));
     N.ready = 1;
     Py_RETURN_NONE;
 }

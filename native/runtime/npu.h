@@ -18,6 +18,7 @@ typedef struct {
     PyObject *failed;     /* (operator, arguments, result, function, phase, status): raises */
     PyObject *workspace;  /* (operator, function, device, stream, bytes): a lease */
     PyObject *devices, *streams; /* the threads' devices, and their streams by device: `threading.local` */
+    PyObject *begins; /* the operators that a composition may begin with: a set */
     PyObject *device_name, *streams_name;
 } Npu;
 

@@ -22,6 +22,8 @@ SPECS: dict = {}
 """What rules have said of calls that pipelines recorded, by operator and geometry of the arguments. See `forget_rules`."""
 FORGETTERS: list[Callable[[], Any]] = []
 """What else remembers answers of rules: called when they are cleared."""
+WAITING: list[Callable[[], Any]] = []
+"""What runs that a device has left for later; see `run_recorded`."""
 DISPATCHING: set[type] = set()
 """The classes that take over operators by `__torch_dispatch__`; see _dispatch/below.py."""
 serves_torch = False
@@ -154,9 +156,11 @@ def _count_again() -> None:
 
 
 def run_recorded() -> None:
-    """Run what a pipeline of this thread has recorded: called before anything that can tell whether it has run."""
+    """Run what a pipeline of this thread has recorded, or a device left for later: called before anything that can tell whether it has run."""
     if TLS.pipeline is not None:
         TLS.pipeline.flush()
+    for settle in WAITING:
+        settle()
 
 
 def is_plain_class(cls: type) -> bool:

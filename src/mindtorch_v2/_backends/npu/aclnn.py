@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._tensor import Tensor
-from . import allocator, launchers
+from . import _late, allocator, launchers
 from ._leases import held
 from .creation import empty
 from .dtypes import ACL_DTYPES, acl_dtype, is_number, scalar
@@ -73,6 +73,8 @@ def launch_with_shape(function: Function, position: int, *args: Any) -> tuple[in
 
 
 def _launch(function: Function, args: tuple, position: int | None) -> Any:
+    if _late.hurries():
+        _settle()
     runtime = get_runtime()
     record = _thread.__dict__.get("record")
     if record is not None:
@@ -99,6 +101,14 @@ def _launch(function: Function, args: tuple, position: int | None) -> Any:
             return None
         runtime.synchronize_stream(stream)
         return _view_shape(runtime, given[position])
+
+
+def _settle() -> None:
+    """Launch what is late, since this launch may write to what that reads; it is no part of what is watched."""
+    record = _thread.__dict__.pop("record", None)
+    _late.settle()
+    if record is not None:
+        _thread.record = record
 
 
 def _launch_at_once(

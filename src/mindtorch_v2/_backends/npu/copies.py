@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from ..._memory import address
 from ..._payload import contiguous_strides
-from . import aclnn
+from . import _late, aclnn
 from .payload import NpuPayload, extent_bytes
 from .runtime import D2H, H2D, get_runtime
 from .streams import current_stream
@@ -126,6 +126,7 @@ def _queue_download(target: ndarray, source: Any) -> bool:
 
 def _queue(place: NpuPayload, host: ndarray, kind: int) -> None:
     """A copy between a contiguous payload and pinned memory on the current stream, behind what is there; the host's memory is kept until it has passed."""
+    _late.settle()
     runtime = get_runtime()
     index = place.device.index
     stream = current_stream(index).handle

@@ -18,7 +18,7 @@ from ..._dispatch.operator import Operator
 from ..._payload import contiguous_strides, extent
 from ..._rules.spec import Spec
 from ..._state import FORGETTERS, PLAIN
-from . import _blocks, aclnn, allocator, launchers, streams
+from . import _blocks, aclnn, allocator, composing, launchers, streams
 from .payload import NpuPayload
 from .runtime import NpuError, get_runtime
 from .storage import NpuStorage
@@ -28,6 +28,7 @@ _MOST = 4096  # plans that are kept
 _REFUSED = frozenset(("random", "nondeterministic_seeded", "conversion", "data_dependent", "creation", "uninitialized"))
 _plans: dict[tuple, Any] = {}
 _seen: set[tuple] = set()
+_begins: set[Operator] = set()  # whose plans the extension leaves to `quick`, as they may begin a composition
 
 
 def quick(op: Operator, args: tuple) -> tuple[Spec, NpuPayload] | None:
@@ -42,6 +43,9 @@ def quick(op: Operator, args: tuple) -> tuple[Spec, NpuPayload] | None:
     )
     if index is None:
         return None
+    found = composing.quick(op, args)
+    if found is not None:
+        return found
     with get_runtime().on(index):
         current_stream(index)  # where the extension looks for it
         return _launched(op, args)
@@ -71,6 +75,8 @@ def _plan_later(op: Operator, args: tuple, key: tuple) -> None:
     if not _plannable(op):
         _plans[key] = None
         return
+    if op.full_name in composing.BEGINS:
+        _begins.add(op)
     if key not in _seen:
         _seen.add(key)
         return
@@ -160,6 +166,7 @@ def connect() -> None:
         native.extension.connect_npu(
             block=_blocks.Block, segment=_blocks.Segment, pool=_blocks.Pool, payload=NpuPayload, storage=NpuStorage, stream=Stream, plans=_plans, later=_plan_later,
             failed=_failed, workspace=_workspace, devices=runtime._thread, streams=streams._thread,
+            begins=_begins,
         )  # fmt: skip
         runtime.on_finalize(native.extension.disconnect_npu)
 

@@ -14,7 +14,7 @@ from ..._payload import contiguous_strides
 from ..._pending import settled
 from ..._rules.spec import Spec
 from ..._tensor import Tensor, wrap
-from . import aclnn, copies, fallback
+from . import _late, aclnn, copies, fallback
 from .creation import empty
 from .payload import NpuPayload
 
@@ -45,10 +45,21 @@ def run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
     results = Results(spec, where)
     specs = results.specs
     with aclnn.running(op.full_name, _compute(specs)):
-        _execute(op, specs, args, results)
+        if _late.hurries() and _writes_to_results_alone(op):
+            with _late.fresh():
+                _execute(op, specs, args, results)
+        else:
+            _execute(op, specs, args, results)
         found = [results[i] for i in range(len(specs))]
         aclnn.watched()
     return found[0] if spec.__class__ is Spec else found
+
+
+def _writes_to_results_alone(op: Operator) -> bool:
+    """Whether a call that makes its results launches nothing that writes to other memory: not known of kernels that are Python functions, whose operators may leave results for later themselves."""
+    if "conversion" in op.tags:
+        return True
+    return op.mutates is None and "updates_statistics" not in op.tags and _wrapper(op) is not None
 
 
 def run_into(op: Operator, spec: Spec, args: tuple, target: NpuPayload, where: Any) -> None:
@@ -104,14 +115,10 @@ def _execute(op: Operator, specs: list, args: tuple, results: Results) -> None:
     if "conversion" in op.tags:
         copies.copy(results[0], _source(op, args)._data, _non_blocking(op, args))
         return
-    from ..._generated.npu import FAMILIES
-
-    family = FAMILIES.get(op.full_name)
-    if family is None:
+    module = _family(op)
+    if module is None:
         fallback.execute(op, args, results)
         return
-    # A family with a dot is one of a package of its own.
-    module = importlib.import_module(family if "." in family else f"mindtorch_v2._generated.npu.{family}")
     function = module.FUNCTIONS.get(op.full_name)
     if function is not None:
         compute = _compute(specs)
@@ -127,6 +134,23 @@ def _execute(op: Operator, specs: list, args: tuple, results: Results) -> None:
             results[index]
         return
     module.KERNELS[op.full_name](results, *_payloads(op, _compute(specs), args, results.where))
+
+
+def _family(op: Operator) -> Any:
+    """The module of an operator's kernel; None where there is none."""
+    from ..._generated.npu import FAMILIES
+
+    family = FAMILIES.get(op.full_name)
+    if family is None:
+        return None
+    # A family with a dot is one of a package of its own.
+    return importlib.import_module(family if "." in family else f"mindtorch_v2._generated.npu.{family}")
+
+
+def _wrapper(op: Operator) -> Any:
+    """The generated wrapper that is an operator's kernel, if one is."""
+    module = _family(op)
+    return None if module is None else module.KERNELS.get(op.full_name)
 
 
 def _compute(specs: list) -> Any:

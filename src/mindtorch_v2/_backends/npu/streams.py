@@ -310,11 +310,11 @@ def current_stream(device: Any = None) -> Stream:
         return _thread.streams[index]
     except (AttributeError, KeyError):
         found = default_stream(index)
-        _chosen().setdefault(index, found)  # where launches of the extension look
+        chosen().setdefault(index, found)  # where launches of the extension look
         return found
 
 
-def _chosen() -> dict[int, Stream]:
+def chosen() -> dict[int, Stream]:
     """This thread's streams by device."""
     if not hasattr(_thread, "streams"):
         _thread.streams = {}
@@ -331,7 +331,7 @@ def set_stream(stream: Stream | None) -> None:
 
 def _choose(stream: Stream) -> None:
     run_recorded()  # on the stream that was the current one
-    _chosen()[stream.device_index] = stream
+    chosen()[stream.device_index] = stream
 
 
 class StreamContext:

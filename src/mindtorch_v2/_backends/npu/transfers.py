@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from ..._memory import address
 from ..._warnings import warn_of_call, warn_once
+from . import _late
 from .errors import NpuError
 from .runtime import D2D, D2H, H2D, get_runtime
 from .streams import current_stream
@@ -38,6 +39,7 @@ def copy_bytes(target: Any, source: Any, nbytes: int) -> None:
     """The first bytes of one storage into another one."""
     if not nbytes:
         return
+    _late.settle()
     runtime = get_runtime()
     index = source.device.index
     stream = current_stream(index).handle
@@ -75,6 +77,7 @@ def upload(storage: Any, start: int, content: ndarray) -> None:
     content = np.ascontiguousarray(content)
     if not content.nbytes:
         return
+    _late.settle()
     waiting.tell()
     runtime = get_runtime()
     index = storage.device.index
@@ -88,6 +91,7 @@ def bytes_of(storage: Any, start: int = 0, nbytes: int | None = None) -> ndarray
     nbytes = storage.nbytes() - start if nbytes is None else nbytes
     found = np.empty(nbytes, np.uint8)
     if nbytes:
+        _late.settle()
         waiting.tell()
         runtime = get_runtime()
         index = storage.device.index
