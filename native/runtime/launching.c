@@ -8,6 +8,11 @@
  * Note [Nothing between the phases]
  * Python runs signal handlers between its own instructions. There are none here from the first descriptor to the last one's end, but where a workspace is asked for, and
  * then the executor is destroyed before the exception goes on.
+ *
+ * Note [Repeated launches]
+ * A plan's launcher may keep what the first phase made: an executor that CANN has been told to keep (aclSetAclOpExecutorRepeatable, right behind that phase), and the descriptors that it reads. The
+ * next launch gives them the new addresses (aclSetTensorAddr) and calls the second phase alone. CANN refuses some functions, whose launchers do not ask again; and tensors that begin elsewhere
+ * in their memory, or have more or less of it, are launched as ever, since descriptors have that for good. One thread at a time uses what is kept. It goes with the launcher, or with a launch that fails.
  */
 #include "npu.h"
 
@@ -20,6 +25,7 @@
 #define MORE_WORDS 62 /* that any takes */
 #define FLOATS 8
 #define GROUPS 16
+#define MOST_KEPT 1024 /* executors of all launchers together */
 
 typedef int32_t (*Phase)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                          uint64_t, uint64_t, uint64_t, uint64_t, double, double, double, double, double, double, double, double);
@@ -32,6 +38,7 @@ typedef void *(*CreateMany)(const void *, uint64_t);
 typedef int32_t (*Destroy)(const void *);
 typedef int32_t (*Second)(void *, uint64_t, void *, void *);
 typedef int32_t (*Synchronize)(void *);
+typedef int32_t (*SetAddress)(void *, size_t, void *, void *);
 typedef int32_t (*ViewShape)(const void *, int64_t **, uint64_t *);
 
 /* The functions that every call needs, in the order in which they are given. */
@@ -66,6 +73,21 @@ typedef struct {
     PyObject *bytes;
 } GroupPlan;
 
+typedef struct {
+    const Launcher *of;
+    void **made; /* tensors, then scalars */
+    int tensors, scalars, groups;
+    void *group[GROUPS];
+} Made;
+
+/* What a launcher keeps; see Note [Repeated launches]. */
+typedef struct {
+    void *executor;
+    uint64_t workspace;
+    Made made;
+    int64_t *numbers; /* of the last launch */
+} Kept;
+
 struct Launcher {
     PyObject_HEAD
     vectorcallfunc call;
@@ -78,7 +100,14 @@ struct Launcher {
     GroupPlan group[GROUPS];
     uint64_t word[MORE_WORDS + 2];
     double real[FLOATS];
+    int32_t (*repeatable)(void *); /* NULL: nothing is kept */
+    SetAddress set_address;
+    size_t *position; /* of a tensor, among those of the function */
+    Kept *kept;
+    int busy;
 };
+
+static int executors_kept;
 
 int launcher_tensors(const Launcher *self)
 {
@@ -86,13 +115,6 @@ int launcher_tensors(const Launcher *self)
 }
 
 /* --------------------------------------------------------------------------------------------------------------- launches */
-
-typedef struct {
-    const Launcher *of;
-    void **made; /* tensors, then scalars */
-    int tensors, scalars, groups;
-    void *group[GROUPS];
-} Made;
 
 static void destroy_all(Made *made)
 {
@@ -185,14 +207,106 @@ static PyObject *view_shape(const Launcher *self, const void *tensor, int32_t *s
     return shape;
 }
 
-int launch_phases(const Launcher *self, void *stream, const int64_t *numbers, Workspace workspace, const void *context, int32_t *status, PyObject **shape)
+/* ------------------------------------------------------------------------------------------------------ repeated launches */
+
+/* The executor first, since it reads the descriptors. Nothing where the runtime is gone, or another process's. */
+static void let_go(Launcher *self)
+{
+    Kept *kept = self->kept;
+    if (kept == NULL) return;
+    self->kept = NULL;
+    executors_kept--;
+    if (N.ready) {
+        self->calls->end_executor(kept->executor);
+        destroy_all(&kept->made);
+    }
+    PyMem_RawFree(kept->made.made);
+    PyMem_RawFree(kept->numbers);
+    PyMem_RawFree(kept);
+}
+
+/* Whether this launch may use, or make, what is kept. */
+static int may_repeat(const Launcher *self, const int64_t *numbers)
+{
+    if (self->repeatable == NULL || self->busy || !N.ready) return 0;
+    if (self->kept == NULL) return executors_kept < MOST_KEPT;
+    for (int t = 0; t < self->tensors; t++) {
+        const int64_t *new = numbers + 3 * t, *old = self->kept->numbers + 3 * t;
+        if (new[1] != old[1] || new[2] != old[2]) return 0;
+    }
+    return 1;
+}
+
+/* Give what is kept the addresses of this launch. */
+static int32_t renew(const Launcher *self, const int64_t *numbers)
+{
+    Kept *kept = self->kept;
+    for (int t = 0; t < self->tensors; t++) {
+        if (numbers[3 * t] == kept->numbers[3 * t]) continue;
+        int32_t status = self->set_address(kept->executor, self->position[t], kept->made.made[t], (void *)(intptr_t)numbers[3 * t]);
+        if (status) return status;
+        kept->numbers[3 * t] = numbers[3 * t];
+    }
+    return 0;
+}
+
+/* Keep what the first phase made, if CANN and memory allow it. Runs without the interpreter's lock. */
+static void keep(Launcher *self, const Made *made, const int64_t *numbers, void *executor, uint64_t workspace)
+{
+    size_t count = (size_t)(self->tensors + self->scalars), size = sizeof(int64_t) * 3 * (size_t)self->tensors;
+    Kept *kept = PyMem_RawMalloc(sizeof *kept);
+    void **items = PyMem_RawMalloc(sizeof(void *) * (count + 1));
+    int64_t *given = PyMem_RawMalloc(size + 1);
+    if (kept == NULL || items == NULL || given == NULL || self->repeatable(executor)) {
+        PyMem_RawFree(kept);
+        PyMem_RawFree(items);
+        PyMem_RawFree(given);
+        self->repeatable = NULL;
+        return;
+    }
+    memcpy(items, made->made, sizeof(void *) * count);
+    memcpy(given, numbers, size);
+    *kept = (Kept){executor, workspace, *made, given};
+    kept->made.made = items;
+    self->kept = kept;
+}
+
+/* (address of aclSetAclOpExecutorRepeatable, of aclSetTensorAddr, the tensors' numbers among the function's): keep executors from now on. */
+static PyObject *repeat(PyObject *callable, PyObject *args)
+{
+    Launcher *self = (Launcher *)callable;
+    unsigned long long repeatable, set_address;
+    PyObject *positions;
+    if (!PyArg_ParseTuple(args, "KKO!", &repeatable, &set_address, &PyTuple_Type, &positions)) return NULL;
+    int lists = 0;
+    for (int g = 0; g < self->groups; g++) lists |= self->group[g].kind == LIST_TENSORS;
+    if (!repeatable || !set_address || PyTuple_GET_SIZE(positions) != self->tensors || lists || self->shape_of >= 0 || self->position != NULL) {
+        PyErr_SetString(PyExc_ValueError, "repeat() takes two addresses and a number for each tensor, once, of a launcher without lists of tensors");
+        return NULL;
+    }
+    self->position = PyMem_Calloc((size_t)self->tensors + 1, sizeof(size_t));
+    if (self->position == NULL) return PyErr_NoMemory();
+    for (int t = 0; t < self->tensors; t++) self->position[t] = PyLong_AsSize_t(PyTuple_GET_ITEM(positions, t));
+    if (PyErr_Occurred()) return NULL;
+    self->set_address = (SetAddress)(uintptr_t)set_address;
+    self->repeatable = (int32_t (*)(void *))(uintptr_t)repeatable;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef launcher_methods[] = {
+    {"repeat", repeat, METH_VARARGS, "Keep executors between launches: see Note [Repeated launches]."},
+    {NULL, NULL, 0, NULL},
+};
+
+int launch_phases(Launcher *self, void *stream, const int64_t *numbers, Workspace workspace, const void *context, int32_t *status, PyObject **shape)
 {
     void *few[16], *executor = NULL, *memory = NULL;
     uint64_t word[MORE_WORDS + 2], size = 0;
     Made made = {.of = self, .made = few};
+    const int repeats = may_repeat(self, numbers), again = repeats && self->kept != NULL;
     int phase = 0;
     PyObject *lease = NULL;
-    if (self->tensors + self->scalars > 16 && (made.made = PyMem_Malloc(sizeof(void *) * (size_t)(self->tensors + self->scalars))) == NULL) {
+    if (!again && self->tensors + self->scalars > 16 && (made.made = PyMem_Malloc(sizeof(void *) * (size_t)(self->tensors + self->scalars))) == NULL) {
         PyErr_NoMemory();
         return -1;
     }
@@ -200,21 +314,31 @@ int launch_phases(const Launcher *self, void *stream, const int64_t *numbers, Wo
     word[self->words] = (uint64_t)(uintptr_t)&size;
     word[self->words + 1] = (uint64_t)(uintptr_t)&executor;
     *status = -1;
+    if (repeats) self->busy = 1;
     PyThreadState *state = PyEval_SaveThread();
-    if (describe(&made, numbers, word) < 0) {
+    if (again) {
+        executor = self->kept->executor;
+        size = self->kept->workspace;
+        phase = (*status = renew(self, numbers)) ? 2 : 0;
+    }
+    else if (describe(&made, numbers, word) < 0) {
         destroy_listed(&made, made.groups);
         phase = 1;
     }
     else if ((*status = call_first(self, word))) {
         phase = 1;
     }
+    else if (repeats) {
+        keep(self, &made, numbers, executor, size);
+    }
+    const int kept = repeats && self->kept != NULL;
     if (!phase && size) {
         PyEval_RestoreThread(state);
         lease = workspace(context, size);
         long long address = lease == NULL ? -1 : address_of_lease(lease);
         memory = (void *)(intptr_t)address;
         if (lease == NULL || PyErr_Occurred()) {
-            self->calls->end_executor(executor);
+            if (!kept) self->calls->end_executor(executor);
             phase = -1;
         }
         state = PyEval_SaveThread();
@@ -234,7 +358,10 @@ int launch_phases(const Launcher *self, void *stream, const int64_t *numbers, Wo
         *shape = view_shape(self, found, status);
         phase = *status ? 4 : *shape == NULL ? -1 : 0;
     }
-    destroy_all(&made);
+    if (kept && !again) executors_kept++;
+    if (kept && phase) let_go(self);
+    if (repeats) self->busy = 0;
+    if (!kept) destroy_all(&made);
     if (made.made != few) PyMem_Free(made.made);
     return phase;
 }
@@ -430,7 +557,9 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *named)
 
 static void launcher_dealloc(Launcher *self)
 {
+    let_go(self);
     for (int g = 0; g < self->groups; g++) Py_XDECREF(self->group[g].bytes);
+    PyMem_Free(self->position);
     PyMem_Free(self->tensor);
     PyMem_Free(self->scalar);
     Py_XDECREF((PyObject *)self->calls);
@@ -446,6 +575,7 @@ PyTypeObject LauncherType = {
     .tp_call = PyVectorcall_Call,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_new = make,
+    .tp_methods = launcher_methods,
     .tp_dealloc = (destructor)launcher_dealloc,
 };
 

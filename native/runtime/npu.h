@@ -34,7 +34,7 @@ typedef struct Launcher Launcher;
 typedef PyObject *(*Workspace)(const void *context, uint64_t size);
 /* Both phases. `numbers`: (address, offset, stored elements) of each tensor. 0; -1 with an exception; else the phase that failed, with its status. `shape`: of a
  * tensor that the function gives one, or NULL. */
-INTERNAL int launch_phases(const Launcher *self, void *stream, const int64_t *numbers, Workspace workspace, const void *context, int32_t *status, PyObject **shape);
+INTERNAL int launch_phases(Launcher *self, void *stream, const int64_t *numbers, Workspace workspace, const void *context, int32_t *status, PyObject **shape);
 INTERNAL int launcher_tensors(const Launcher *self);
 
 /* The result of a call by its plan; NULL without an exception declines. */

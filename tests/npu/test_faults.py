@@ -13,7 +13,7 @@ import pytest
 from devices import reset
 
 import mindtorch_v2 as torch
-from mindtorch_v2._backends.npu import acl_loader, aclnn, streams
+from mindtorch_v2._backends.npu import acl_loader, aclnn, plans, streams
 from mindtorch_v2._backends.npu.runtime import NpuError
 from mindtorch_v2._generated.npu.functions import aclnnAdd
 from mindtorch_v2._pending import settled
@@ -38,6 +38,7 @@ def live(what: str) -> int:
 def nothing_left_behind() -> Iterator[None]:
     """No descriptor, executor, event, thread or block more than before, and the next operation works."""
     torch.ones(1, device="npu").add(1).item()  # what is made once: the stream, the first segment
+    plans.forget()  # and the executors that they keep
     gc.collect()
     streams._sweep()  # what other tests have left to be destroyed
     before = {what: live(what) for what in (*COUNTED, "threads")}
@@ -45,6 +46,7 @@ def nothing_left_behind() -> Iterator[None]:
     yield
     emulator("emClearFaults", None)()
     assert (torch.ones(3, device="npu") + 1).tolist() == [2.0, 2.0, 2.0]
+    plans.forget()
     gc.collect()
     streams._sweep()  # retired events go with the next one
     assert {what: live(what) for what in (*COUNTED, "threads")} == before

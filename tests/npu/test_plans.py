@@ -128,20 +128,84 @@ def test_other_streams_and_devices() -> None:
         assert torch.npu.current_device() == 0
 
 
-def test_errors_name_the_operator_and_leave_nothing() -> None:
-    inject = acl_loader.load().own("emFault", None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
+def inject(what: bytes, value: int = 0) -> None:
+    acl_loader.load().own("emFault", None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)(what, 1, value)
+
+
+def test_errors_name_the_operator_and_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINDTORCH_NPU_REPEAT", "0")  # so that each launch has a first phase
     a = torch.ones(2, 3, device="npu")
     for _ in range(4):
         a + a
     before, held = live(), torch.npu.memory_allocated()
-    inject(b"phase1:aclnnAdd", 1, 0)
+    inject(b"phase1:aclnnAdd")
     with pytest.raises(RuntimeError, match=r"add\.Tensor \(aclnnAdd\).*161002.*float32\[2, 3\]"):
         a + a
-    inject(b"workspace:aclnnAdd", 1, 1 << 60)
+    inject(b"workspace:aclnnAdd", 1 << 60)
     with pytest.raises(RuntimeError, match=r"add\.Tensor \(aclnnAdd\).*workspace of \d+ bytes"):
         a + a
     assert live() == before and torch.npu.memory_allocated() == held
     assert (a + a).tolist() == [[2.0] * 3] * 2
+
+
+def executors() -> int:
+    return live()[4]
+
+
+def test_a_plan_keeps_one_executor_and_lets_go_of_it() -> None:
+    before = live()
+    xs = [torch.full((2, 3), float(i), device="npu") for i in range(4)]
+    for x in xs:
+        (x + x).sum(1, keepdim=True)
+    between = live()
+    assert between[4] == before[4] + 2
+    for x in xs * 3:
+        assert torch.equal((x + x).sum(1, keepdim=True).cpu(), 6 * x.cpu()[:, :1])
+    assert live() == between
+    plans.forget()
+    assert live() == before
+
+
+def test_an_executor_is_only_repeated_for_tensors_that_begin_where_they_did() -> None:
+    base = torch.arange(24.0, device="npu")
+    windows = [base[0:8], base[8:16], base[16:24], torch.ones(8, device="npu"), base[0:8]]
+    for _ in range(3):
+        for x in windows:
+            assert torch.equal(torch.exp(-x).cpu(), torch.exp(-x.cpu()))
+    assert executors() >= 1
+
+
+def test_a_repeated_launch_that_fails_is_reported_and_made_anew() -> None:
+    a = torch.ones(2, 3, device="npu")
+    for _ in range(4):
+        a + a
+    before, kept, held = live(), executors(), torch.npu.memory_allocated()
+    inject(b"phase2:aclnnAdd")
+    with pytest.raises(RuntimeError, match=r"add\.Tensor \(aclnnAdd\).*361001"):
+        a + a
+    assert executors() == kept - 1 and torch.npu.memory_allocated() == held
+    assert (a + a).tolist() == [[2.0] * 3] * 2
+    assert live() == before
+    plans.forget()
+
+
+def test_what_cannot_be_repeated_is_launched_as_ever() -> None:
+    before = executors()
+    a = torch.ones(2, 3, device="npu")
+    a + a, a + a
+    inject(b"repeat:aclnnAdd")
+    for _ in range(5):
+        assert (a + a).tolist() == [[2.0] * 3] * 2
+    assert executors() == before and kept("add.Tensor") == 1
+
+
+def test_a_result_may_be_released_while_others_are_made() -> None:
+    made = [torch.full((256,), float(i), device="npu") for i in range(8)]
+    for round_ in range(20):
+        results = [x + x for x in made]
+        kept_ones = results[round_ % 8 :: 3]
+        del results
+        assert [r[0].item() for r in kept_ones] == [2.0 * i for i in range(round_ % 8, 8, 3)]
 
 
 def test_several_threads_share_plans() -> None:

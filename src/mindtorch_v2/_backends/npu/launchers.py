@@ -7,6 +7,7 @@ and number of stored elements the call gives, `s` a scalar (bytes, dtype), `T` a
 from __future__ import annotations
 
 import numbers
+import os
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +23,7 @@ _FUNCTIONS = (
     "aclCreateTensor aclDestroyTensor aclCreateScalar aclDestroyScalar aclDestroyAclOpExecutor aclCreateTensorList aclDestroyTensorList aclCreateScalarList aclDestroyScalarList "
     "aclCreateIntArray aclDestroyIntArray aclCreateBoolArray aclDestroyBoolArray aclCreateFloatArray aclDestroyFloatArray aclrtSynchronizeStream aclGetViewShape"
 ).split()
+_REPEATING = "aclSetAclOpExecutorRepeatable", "aclSetTensorAddr"  # acl_meta.h of CANN's public opbase
 _calls: dict[int, Any] = {}
 
 
@@ -40,6 +42,16 @@ def launcher(function: Function, arguments: tuple, position: int | None = None) 
     if phases is None:
         phases = function.addresses = tuple(_address(phase) for phase in function.phases)
     return native.extension.Launcher(calls, phases, arguments, -1 if position is None else position)
+
+
+def repeat(launcher: Any, function: Function, arguments: Sequence) -> None:
+    """Let a launcher keep its executor between launches, where this CANN has what that takes. Positions are those among the function's tensors, absent ones counted."""
+    runtime = get_runtime()
+    if not all(map(runtime.has, _REPEATING)) or os.environ.get("MINDTORCH_NPU_REPEAT") == "0":
+        return
+    tensors = [value for kind, value in zip(function.kinds, arguments, strict=True) if kind == "tensor"]
+    positions = tuple(place for place, value in enumerate(tensors) if value is not None)
+    launcher.repeat(*(_address(runtime.symbol(name)) for name in _REPEATING), positions)
 
 
 def _address(symbol: Any) -> int:

@@ -4,7 +4,7 @@ Note [Plans of launches]
 A plan is made of the second call of a kind: the kernel's one launch is watched, and each of its arguments is an argument of the operator, the result, or
 a constant that follows from what the key holds. What takes several launches, casts, draws numbers or reads elements is not planned; neither is a kernel that is a Python function,
 which may look at anything. A rule is asked as `_dispatch/plans.py` asks it: without elements. The key has the geometry and dtypes of tensors, which of them are one, the device and the values of numbers; plans are
-forgotten when the default dtype or the precision that products may have change. Nothing of CANN is kept between calls: the extension makes the descriptors, calls both phases and destroys them, see native/runtime/launching.c.
+forgotten when the default dtype or the precision that products may have change. Where CANN allows it the executor of a plan's first launch is kept and given new addresses, see Note [Repeated launches] in native/runtime/launching.c.
 """
 
 from __future__ import annotations
@@ -143,6 +143,7 @@ def _made(op: Operator, spec: Spec, args: tuple, key: tuple, function: Any, laun
     nbytes = extent(result.shape, result.stride) * result.dtype.itemsize
     shape, stride = tuple(result.shape), tuple(result.stride)
     run = launchers.launcher(function, tuple(arguments))
+    launchers.repeat(run, function, launched)
     shelf = allocator.get(storage._index)._shelf
     _plans[key] = native.extension.Planned(
         run, spec, shape, stride, spec.dtype, nbytes, storage._where, storage._index, function, shelf, places
@@ -168,7 +169,13 @@ def connect() -> None:
             failed=_failed, workspace=_workspace, devices=runtime._thread, streams=streams._thread,
             begins=_begins,
         )  # fmt: skip
-        runtime.on_finalize(native.extension.disconnect_npu)
+        runtime.on_finalize(_disconnect)
+
+
+def _disconnect() -> None:
+    """Before the runtime ends: what plans keep of CANN goes first."""
+    forget()
+    native.extension.disconnect_npu()
 
 
 _launched = native.extension.launched if launchers.launches() else lambda op, args: None

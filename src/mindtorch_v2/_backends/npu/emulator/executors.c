@@ -336,12 +336,15 @@ aclnnStatus em_launch(const char *name, void *workspace, uint64_t workspace_size
     launch->executor = repeatable ? copy_executor(executor) : take_executor(executor);
     launch->task = (EmTask){.name = launch->executor->name, .run = run_launch, .release = release_launch};
     aclnnStatus status = repeatable ? refresh_tensors(launch->executor) : 0;
+    int64_t value = 0;
     if (!status) status = check_launch(launch, name, workspace, workspace_size, stream, &on);
+    if (!status && em_fault("phase2", name, &value)) {
+        status = em_error(value ? (aclnnStatus)value : ACLNN_ERR_RUNTIME_ERROR, "%s: failed in the second phase (a fault that was asked for)", name);
+    }
     if (status) {
         release_launch(&launch->task);
         return status;
     }
-    int64_t value = 0;
     if (em_fault("kernel", name, &value)) launch->fail = value ? (aclError)value : RT_KERNEL_EXCEPTION;
     if (em_fault("slow", name, &value)) launch->slow = value;
     em_count_launch(name);
@@ -377,6 +380,8 @@ void em_set_view_shape(EmCall *call, int index, int ndim, const int64_t *dims) {
 EM_API aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor) {
     REQUIRE_ACL(executor, ACLNN_ERR_PARAM_NULLPTR, "aclSetAclOpExecutorRepeatable: executor is NULL");
     REQUIRE_ACL(em_is_live(EM_EXECUTOR, executor), ACLNN_ERR_INNER_NULLPTR, "aclSetAclOpExecutorRepeatable: %p is no live executor", (void *)executor);
+    int64_t code = 0;
+    if (em_fault("repeat", executor->name, &code)) return em_error(ACLNN_ERR_INNER, "aclSetAclOpExecutorRepeatable: %s cannot be repeated (a fault that was asked for)", executor->name);
     executor->repeatable = true;
     return 0;
 }
