@@ -37,9 +37,16 @@ class FakeRuntime:
     def on_finalize(self, function: object) -> None:
         self.last_wish = function
 
-    def malloc(self, device: int, nbytes: int) -> int:
-        if self.taken + sum(self.held.values()) + nbytes > self.total:
+    def check_room(self, nbytes: int) -> None:
+        self.refused = self.taken + sum(self.held.values()) + nbytes > self.total
+        if self.refused:
             raise NpuOutOfMemory("no room", code=207001)
+
+    def has_virtual_memory(self, device: int) -> bool:
+        return False
+
+    def malloc(self, device: int, nbytes: int) -> int:
+        self.check_room(nbytes)
         address = self.next_address
         self.next_address += nbytes + 512  # a gap, so that segments are never neighbours
         self.held[address] = nbytes
@@ -100,6 +107,63 @@ class FakeRuntime:
         """Let the first `count` pieces of work of a stream be done."""
         for event, _ in zip(list(self.pending(stream)), range(count), strict=False):
             self.finish(event)
+
+
+class VirtualRuntime(FakeRuntime):
+    """One whose addresses and memory are apart. `ranges` of addresses; memory is `held` by handles; `mapped` by address."""
+
+    def __init__(self, total: int = TOTAL) -> None:
+        super().__init__(total)
+        self.ranges: dict[int, int] = {}
+        self.mapped: dict[int, int] = {}
+        self.most_ranges = 100
+
+    def has_virtual_memory(self, device: int) -> bool:
+        return True
+
+    def reserve_addresses(self, device: int, nbytes: int) -> int:
+        if len(self.ranges) >= self.most_ranges:
+            raise NpuError("no addresses", code=107000)
+        address = self.next_address = -(-self.next_address // (2 * MIB)) * 2 * MIB
+        self.next_address += nbytes + 2 * MIB
+        self.ranges[address] = nbytes
+        return address
+
+    def release_addresses(self, device: int, address: int) -> None:
+        size = self.ranges.pop(address)
+        assert not any(address <= each < address + size for each in self.mapped)
+
+    def malloc_physical(self, device: int, nbytes: int) -> int:
+        assert nbytes % (2 * MIB) == 0
+        self.check_room(nbytes)
+        self.next_event += 1
+        self.held[self.next_event] = nbytes
+        return self.next_event
+
+    def free_physical(self, device: int, handle: int) -> None:
+        assert handle not in self.mapped.values()
+        del self.held[handle]
+
+    def map_memory(self, device: int, address: int, nbytes: int, handle: int) -> None:
+        assert any(start <= address and address + nbytes <= start + size for start, size in self.ranges.items())
+        assert self.held[handle] == nbytes and address not in self.mapped and handle not in self.mapped.values()
+        self.mapped[address] = handle
+        self.dirty = True
+
+    def unmap_memory(self, device: int, address: int) -> None:
+        # What was mapped for a block that could not be had goes again at once, and nothing can have used it.
+        assert not self.dirty or self.refused, "memory was unmapped while work could still use it"
+        del self.mapped[address]
+
+    def is_mapped(self, address: int, nbytes: int) -> bool:
+        """Whether there is memory behind all of a range."""
+        end = address + nbytes
+        while address < end:
+            found = next((a + self.held[h] for a, h in self.mapped.items() if a <= address < a + self.held[h]), None)
+            if found is None:
+                return False
+            address = found
+        return True
 
 
 def make(total: int = TOTAL, conf: str = "") -> NpuAllocator:

@@ -224,13 +224,16 @@ def test_an_unknown_setting_is_told_with_the_known_ones():
         _settings.parse("segment:3")
 
 
-def test_expandable_segments_warn_once(monkeypatch):
+def test_expandable_segments_warn_once_where_there_is_no_virtual_memory(monkeypatch):
     monkeypatch.setattr(_warnings, "_given", set())
-    with pytest.warns(UserWarning, match="expandable_segments:True has no effect"):
-        _settings.parse("expandable_segments:True")
+    with pytest.warns(UserWarning, match="expandable_segments:True has no effect: this driver has no virtual memory"):
+        make(conf="expandable_segments:True").malloc(1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _settings.parse("expandable_segments:True")
+        a = make(conf="expandable_segments:True")
+        a.malloc(1)
+    assert not a.snapshot()["segments"][0]["is_expandable"]
+    assert not a.snapshot()["allocator_settings"]["expandable_segments"]
 
 
 def test_sizes_of_large_segments():

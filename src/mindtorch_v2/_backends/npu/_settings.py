@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..._warnings import warn_once
 from ._blocks import LARGE_SEGMENT, MIB
 
 VARIABLE = "PYTORCH_NPU_ALLOC_CONF"
@@ -24,7 +23,7 @@ class Settings:
     """`max_split_size`: blocks above so many bytes are not cut (None: all may be). `max_waste`: bytes that an oversize request may leave unused in a block.
     `gc_threshold`: the part of the memory limit above which old cached blocks go back to the device (0: never). `large_segment`: bytes taken for blocks
     between 1 MiB and half of it. `divisions`: (bytes up to which it counts, parts) of the rounding of sizes between powers of two. `fraction`: the part
-    of the device's memory that the process may take."""
+    of the device's memory that the process may take. `expandable`: segments grow, see Note [Expandable segments] in `_expandable.py`."""
 
     max_split_size: int | None = None
     gc_threshold: float = 0.0
@@ -83,15 +82,6 @@ def _divisions(key: str, value: str) -> tuple[tuple[int | None, int], ...]:
     return tuple(found)
 
 
-def _expandable(key: str, value: str) -> bool:
-    wanted = _flag(key, value)
-    if wanted:
-        warn_once(
-            f"{VARIABLE}: expandable_segments:True has no effect: segments keep the size with which they were made, as where a driver has no virtual memory"
-        )
-    return wanted
-
-
 _LEAST_SPLIT = LARGE_SEGMENT // MIB + 1
 _READERS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "max_split_size_mb": ("max_split_size", lambda key, value: _whole(key, value, _LEAST_SPLIT) * MIB),
@@ -101,7 +91,7 @@ _READERS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "large_segment_size_mb": ("large_segment", lambda key, value: _whole(key, value, 20, 512) * MIB),
     "segment_size_mb": ("large_segment", lambda key, value: _whole(key, value, 20, 512) * MIB),
     "per_process_memory_fraction": ("fraction", lambda key, value: _part(key, value, False)),
-    "expandable_segments": ("expandable", _expandable),
+    "expandable_segments": ("expandable", _flag),
     # about speed alone, see above
     "base_addr_aligned_kb": ("", lambda key, value: _whole(key, value, 0, 16)),
     "multi_stream_lazy_reclaim": ("", _flag),

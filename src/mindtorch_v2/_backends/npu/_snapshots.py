@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ._blocks import Block, Segment
+from ._expandable import ExpandableSegment
 
 POOL_ID = (0, 0)
 _DEPTH = 64
@@ -76,20 +77,32 @@ def describe_block(block: Block) -> dict[str, Any]:
     return made
 
 
-def describe_segment(segment: Segment, device: int) -> dict[str, Any]:
-    """One segment with its blocks."""
-    blocks = [describe_block(block) for block in segment.blocks()]
+def describe_segment(segment: Segment, device: int) -> list[dict[str, Any]]:
+    """One segment with its blocks; an expandable one is, as in PyTorch, one for each range that memory is behind."""
+    if not isinstance(segment, ExpandableSegment):
+        return [_described(segment, device, list(segment.blocks()))]
+    ranges: list[list[Block]] = [[]]
+    for block in segment.blocks():
+        if segment.has_memory(block):
+            ranges[-1].append(block)
+        else:
+            ranges.append([])
+    return [_described(segment, device, found) for found in ranges if found]
+
+
+def _described(segment: Segment, device: int, parts: list[Block]) -> dict[str, Any]:
+    blocks = [describe_block(block) for block in parts]
     return {
         "device": device,
-        "address": segment.address,
-        "total_size": segment.size,
+        "address": parts[0].address,
+        "total_size": sum(block.size for block in parts),
         "allocated_size": sum(b["size"] for b in blocks if b["state"] == "active_allocated"),
         "active_size": sum(b["size"] for b in blocks if b["state"] != "inactive"),
         "requested_size": sum(b["requested_size"] for b in blocks),
         "stream": segment.stream,
         "segment_pool_id": POOL_ID,
         "segment_type": "small" if segment.small else "large",
-        "is_expandable": False,
+        "is_expandable": isinstance(segment, ExpandableSegment),
         "frames": segment.frames or [],
         "blocks": blocks,
     }
@@ -101,7 +114,9 @@ def describe(segments: Iterable[Segment], device: int, history: History | None, 
     if history is not None:
         traces[device] = list(history.entries)
     made = {
-        "segments": [describe_segment(segment, device) for segment in sorted(segments, key=lambda s: s.address)],
+        "segments": [
+            one for segment in sorted(segments, key=lambda s: s.address) for one in describe_segment(segment, device)
+        ],
         "device_traces": traces,
         "allocator_settings": settings,
         "external_annotations": [],

@@ -20,6 +20,7 @@ from collections import deque
 from typing import Any
 
 from ._blocks import GIB, MIB, MIN_BLOCK, SMALL_SIZE, Block, Pool, Segment, round_size, round_to_parts, segment_size
+from ._expandable import Expansion, has_virtual_memory
 from ._leases import Ended, Shelf, held
 from ._settings import Settings, from_environment
 from ._snapshots import History, describe
@@ -55,6 +56,8 @@ class NpuAllocator:
         self._fraction = self._settings.fraction
         self._limit: int | None = None
         self._history: History | None = None
+        self._expansion: Expansion | None = None  # made with the first segment
+        self._expands = self._settings.expandable
         stats = self._stats
         self._shelf = Shelf(
             self._small, self._large, self._pending, self._deferred, self._lend, stats.all, stats.large, stats.small
@@ -192,12 +195,17 @@ class NpuAllocator:
             self._make_free(block, small)
 
     def _make_free(self, block: Block, small: bool) -> None:
-        """Put a block that nothing uses into its pool, joined with free neighbours."""
+        """Put a block that nothing uses any more into its pool."""
         size, requested = block.size, block.requested
         if self._history is not None:
             self._history.add("free_completed", block.address, requested, block.stream)
-        pool = self._small if small else self._large
         block.requested, block.frames, block.uses = 0, None, None
+        self._cache(block, small)
+        self._stats.count_release(small, size, requested)
+
+    def _cache(self, block: Block, small: bool) -> None:
+        """Put a block into its pool, joined with free neighbours."""
+        pool = self._small if small else self._large
         count = change = 0
         after = block.next
         if after is not None and after.cached:
@@ -220,7 +228,6 @@ class NpuAllocator:
             self._stats.change(small, INACTIVE_SPLIT, count)
         if change:
             self._stats.change(small, INACTIVE_SPLIT_BYTES, change)
-        self._stats.count_release(small, size, requested)
 
     # ----------------------------------------------------------------------------------------------------- use across streams
 
@@ -280,20 +287,32 @@ class NpuAllocator:
             raise self._out_of_memory(nbytes, wanted)
         if self._fraction < 1.0 and self._settings.gc_threshold:
             self._collect_garbage()
-        segment = self._new_segment(wanted, small, stream)
-        if segment is None and self._release_oversize(size, small, stream):
-            segment = self._new_segment(wanted, small, stream)
-        if segment is None:
+        found = self._new_room(wanted, size, small, stream)
+        if found is None and self._release_oversize(size, small, stream):
+            found = self._new_room(wanted, size, small, stream)
+        if found is None:
             self._wait_for_streams()
             block = (self._small if small else self._large).take(size, stream, self._max_split, self._max_waste)
             if block is not None:  # it had waited for another stream
                 return block
             self._release_cached()
             self._stats.events["num_alloc_retries"] += 1
-            segment = self._new_segment(wanted, small, stream)
-        if segment is None:
+            found = self._new_room(wanted, size, small, stream)
+        if found is None:
             raise self._out_of_memory(nbytes, wanted)
-        return segment.first
+        return found
+
+    def _new_room(self, wanted: int, size: int, small: bool, stream: int) -> Block | None:
+        """A block of at least `size` bytes, of a new segment of `wanted` bytes or one that has grown; None where the limit or the device forbids it."""
+        if self._expands and self._expansion is None:
+            self._expands = has_virtual_memory(self._runtime, self.device_id)
+            self._expansion = Expansion(self) if self._expands else None
+        if self._expansion is not None:
+            found = self._expansion.room(size, small, stream)
+            if found is not NotImplemented:
+                return found
+        segment = self._new_segment(wanted, small, stream)
+        return None if segment is None else segment.first
 
     def _new_segment(self, wanted: int, small: bool, stream: int) -> Segment | None:
         """Take `wanted` bytes from the device; None where the limit or the device forbids it."""
@@ -342,8 +361,13 @@ class NpuAllocator:
             self._process_events(wait=True)
 
     def _release_cached(self) -> None:
-        """Give every segment without a block in use back."""
-        self._release([block for pool in (self._large, self._small) for block in pool if block.whole])
+        """Give every segment without a block in use back, and the parts of expandable ones that none is in."""
+        self._release(
+            [b for pool in (self._large, self._small) for b in pool if b.whole and b.segment.__class__ is Segment]
+        )
+        if self._expansion is not None:
+            self._runtime.synchronize_device(self.device_id)
+            self._expansion.release()
 
     def _release_oversize(self, size: int, small: bool, stream: int) -> bool:
         """With max_split_size: release just enough of this stream's blocks above it to make room for `size` bytes. Whether that was possible."""
@@ -478,7 +502,7 @@ class NpuAllocator:
                 "PYTORCH_NPU_ALLOC_CONF": self._settings.text,
                 "max_split_size": -1 if self._max_split is None else self._max_split,
                 "garbage_collection_threshold": self._settings.gc_threshold,
-                "expandable_segments": False,
+                "expandable_segments": self._expands,
             }
             return describe(self._segments.values(), self.device_id, self._history, settings)
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from ..._determinism import LISTENERS, SETTINGS
 from . import acl_loader
+from ._virtual_memory import VirtualMemory
 from .acl_loader import Libraries
 from .errors import CannNotFound, NpuError, NpuOutOfMemory, SymbolNotFound
 
@@ -48,7 +49,7 @@ _REPEATED = frozenset({100002, 207015})
 _UNINITIALIZED = 100001
 
 
-class Runtime:
+class Runtime(VirtualMemory):
     """An initialised CANN runtime. Made by `get_runtime`; addresses and handles are plain ints. NpuError when a call fails."""
 
     def __init__(self, libraries: Libraries) -> None:
@@ -65,6 +66,7 @@ class Runtime:
         self.reported: set[tuple[int, str]] = (
             set()
         )  # failures of kernels, which devices keep: codes and messages that were raised
+        super().__init__()
         self._memory: dict[int, int] = {}
         self._streams: dict[int, int] = {}
         self._events: dict[int, int] = {}
@@ -415,6 +417,7 @@ class Runtime:
     def _release_rest(self) -> None:
         """Release what tensors, streams and events hold that live to the end; allocators have given back what nobody holds."""
         with contextlib.ExitStack() as steps:
+            steps.callback(self.release_mapped)
             for address, device in list(self._memory.items()):
                 steps.callback(self.free, device, address)
             for event in list(self._events):

@@ -83,6 +83,7 @@ EM_API int64_t emLive(const char *what) {
     if (!strcmp(what, "executors")) return em_count(EM_EXECUTOR);
     if (!strcmp(what, "streams")) return em_count(EM_STREAM);
     if (!strcmp(what, "events")) return em_count(EM_EVENT);
+    if (!strcmp(what, "physical")) return em_count(EM_PHYSICAL);
     if (!strcmp(what, "device_blocks")) return em_device_blocks();
     if (!strcmp(what, "device_bytes")) return em_device_bytes();
     if (!strcmp(what, "host_blocks")) return em_host_blocks();

@@ -28,7 +28,7 @@ typedef void (*aclrtExceptionInfoCallback)(aclrtExceptionInfo *exceptionInfo);
 typedef struct aclrtMallocConfig aclrtMallocConfig;
 typedef struct aclrtUtilizationInfo aclrtUtilizationInfo;
 typedef struct aclrtMemUsageInfo aclrtMemUsageInfo;
-typedef struct aclrtPhysicalMemProp aclrtPhysicalMemProp;
+typedef struct aclrtPhysicalMemProp { int handleType, allocationType, memAttr; struct { uint32_t id; int type; } location; uint64_t reserve; } aclrtPhysicalMemProp;
 typedef union aclrtStreamAttrValue { uint64_t failureMode; uint32_t overflowSwitch, userCustomTag, cacheOpInfoSwitch, priority; uint32_t reserve[4]; } aclrtStreamAttrValue;
 typedef struct aclrtUuid { char bytes[16]; } aclrtUuid;
 typedef struct aclrtPtrAttributes { struct { uint32_t id; int type; } location; uint32_t pageSize, rsv[4]; } aclrtPtrAttributes;
@@ -83,7 +83,7 @@ EmContext *em_current_context(void);
 /* See Note [Registry] */
 enum {
     EM_TENSOR, EM_SCALAR, EM_INT_ARRAY, EM_FLOAT_ARRAY, EM_BOOL_ARRAY, EM_TENSOR_LIST, EM_SCALAR_LIST, EM_EXECUTOR, EM_STREAM, EM_DEFAULT_STREAM, EM_EVENT,
-    EM_CONTEXT, EM_KINDS
+    EM_CONTEXT, EM_PHYSICAL, EM_KINDS
 };
 void *em_new(size_t size);                        /* zeroed memory, never NULL */
 void em_register(int kind, void *object);
