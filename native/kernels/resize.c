@@ -5,6 +5,11 @@
 #include "norm.h"
 #include <math.h>
 
+enum { UPPER_FIRST, LOWER_FIRST, BY_ROWS }; /* see Note [Bilinear roundings] */
+
+#define LOOPS "bilinear_loops.h"
+#include "variants.h"
+
 #define MOST_AXES 3
 
 enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, SMOOTH_LINEAR, SMOOTH_CUBIC, SMOOTH_LANCZOS };
@@ -283,6 +288,97 @@ static PyObject *along_axes(PyArrayObject *x, npy_intp *dims, const Line *axis, 
     return (PyObject *)from;
 }
 
+/* Along rows or columns of an image: for every output its two inputs, and their weights in the image's type. */
+typedef struct {
+    npy_intp *low, *high;
+    void *near, *far;
+} Pair;
+
+typedef struct {
+    Pair rows, columns;
+    int width;
+    npy_intp height, across, out_height, out_across; /* sizes of an image, before and after */
+    npy_intp channels, full;                         /* how many images make one entry of the batch, and of those the ones in whole vectors */
+    int by_rows;
+    char *from, *to;
+} Images;
+
+static int set_pair(Pair *pair, int width, npy_intp size, npy_intp out, double factor, int corners)
+{
+    pair->low = PyMem_Malloc((size_t)out * 2 * (sizeof(npy_intp) + sizeof(double)) + 8);
+    if (pair->low == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    pair->high = pair->low + out;
+    pair->near = pair->high + out;
+    pair->far = (char *)pair->near + out * width;
+    CHOOSE(places, width, size, out, factor, corners, pair->low, pair->high, pair->near, pair->far);
+    return 1;
+}
+
+static void blend_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Images *all = work;
+    const npy_intp line = all->across * all->width;
+    for (npy_intp at = begin; at < end; at++) {
+        const char *image = all->from + at * all->height * line;
+        char *row = all->to + at * all->out_height * all->out_across * all->width;
+        const int order = all->by_rows ? BY_ROWS : at % all->channels < all->full ? LOWER_FIRST : UPPER_FIRST;
+        for (npy_intp i = 0; i < all->out_height; i++, row += all->out_across * all->width) {
+            const char *upper = image + all->rows.low[i] * line, *lower = image + all->rows.high[i] * line;
+            CHOOSE(blend, all->width, upper, lower, row, all->out_across, all->columns.low, all->columns.high, all->columns.near, all->columns.far,
+                   all->rows.near, all->rows.far, i, order);
+        }
+    }
+}
+
+/* Whether the channels of images are innermost in memory. */
+static int channels_last(PyArrayObject *x)
+{
+    const npy_intp *dims = PyArray_DIMS(x), *strides = PyArray_STRIDES(x);
+    static const int order[4] = {1, 3, 2, 0};
+    npy_intp step = PyArray_ITEMSIZE(x);
+    for (int k = 0; k < 4; k++) {
+        const int d = order[k];
+        if (dims[d] != 1 && strides[d] != step) {
+            return 0;
+        }
+        step *= dims[d];
+    }
+    return 1;
+}
+
+static PyObject *bilinear(PyArrayObject *x, const npy_intp *out, const double *factors, int corners)
+{
+    const int ndim = PyArray_NDIM(x), width = float_width(x);
+    npy_intp dims[MAX_DIMS];
+    copy_dims(dims, PyArray_DIMS(x), ndim);
+    dims[ndim - 2] = out[0];
+    dims[ndim - 1] = out[1];
+    Images all = {.width = width, .height = PyArray_DIM(x, ndim - 2), .across = PyArray_DIM(x, ndim - 1), .out_height = out[0], .out_across = out[1],
+                  .channels = PyArray_DIM(x, 1)};
+    all.full = all.channels - all.channels % (32 / width);
+    all.by_rows = all.channels > 3 && out[0] + out[1] > 128 && !channels_last(x);
+    PyArrayObject *from = contiguous_of(x), *to = from == NULL ? NULL : (PyArrayObject *)new_array(ndim, dims, PyArray_DESCR(x));
+    if (to != NULL && set_pair(&all.rows, width, all.height, out[0], factors[0], corners) && set_pair(&all.columns, width, all.across, out[1], factors[1], corners)) {
+        all.from = PyArray_DATA(from);
+        all.to = PyArray_DATA(to);
+        PyThreadState *thread = PyArray_SIZE(to) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        in_parts(blend_part, &all, PyArray_SIZE(from) / (all.height * all.across), grain_of(4 * out[0] * out[1]));
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+    }
+    else {
+        Py_CLEAR(to);
+    }
+    PyMem_Free(all.rows.low);
+    PyMem_Free(all.columns.low);
+    Py_XDECREF(from);
+    return (PyObject *)to;
+}
+
 /* self or grad_output, output_size; backward: input_size; linear and cubic: align_corners; and a scale or None for each of `axes` dimensions. */
 static PyObject *resize(PyObject *const *args, int mode, int axes, int backward)
 {
@@ -308,6 +404,12 @@ static PyObject *resize(PyObject *const *args, int mode, int axes, int backward)
     }
     if (mode >= LINEAR) {
         corners = as_flag(*rest++);
+    }
+    if (mode == LINEAR && axes == 2 && ndim == 4 && !backward && corners >= 0 && out[0] > 0 && out[1] > 0) {
+        double factors[2] = {0, 0};
+        return (rest[0] == Py_None || as_double(rest[0], &factors[0])) && (rest[1] == Py_None || as_double(rest[1], &factors[1]))
+                   ? bilinear(x, out, factors, corners)
+                   : NULL;
     }
     Line axis[MOST_AXES];
     int ready = 0, fits = corners >= 0;

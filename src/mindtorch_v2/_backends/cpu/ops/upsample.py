@@ -266,6 +266,8 @@ def _interpolate(
         return np.empty((*self.shape[: self.ndim - len(scales)], *output_size), self.dtype)
     if self.dtype == np.uint8:
         return _interpolate_smoothly(self, output_size, align_corners, scales, rule)
+    if self.dtype == np.float32 and rule is _linear and len(scales) == 2 and self.ndim == 4:
+        return _blend(self, output_size, align_corners, scales)
     for axis, out, factor in zip(_axes(len(scales), self.ndim), output_size, scales, strict=True):
         self = _resize(self, axis, rule(self.shape[axis], out, factor, align_corners))
     return self
@@ -301,6 +303,48 @@ def _resize_whole(x: ndarray, axis: int, taps: Taps) -> ndarray:
     for (places, _), weight in zip(taps, whole, strict=True):
         total += x.take(places, axis).astype(np.int64) * weight.reshape(shape)
     return np.clip(total >> bits, 0, 255).astype(np.uint8)
+
+
+def _fused(a: ndarray, b: ndarray, c: ndarray) -> ndarray:
+    """a * b + c, rounded once: a product of single precision is exact in double precision."""
+    return (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(np.float32)
+
+
+def _single(
+    size: int, out: int, factor: float | None, align_corners: bool
+) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+    """For every output along one dimension its two inputs and their weights, in single precision."""
+    steps = np.arange(out, dtype=np.float32)
+    if size == out:
+        return np.arange(out), np.arange(out), np.ones_like(steps), np.zeros_like(steps)
+    if align_corners:
+        places = steps * np.float32((size - 1) / (out - 1) if out > 1 else 0.0)
+    else:
+        scale = np.full_like(steps, _scale(size, out, factor))
+        places = np.maximum(_fused(scale, steps + np.float32(0.5), np.full_like(steps, -0.5)), 0)
+    low = np.minimum(places.astype(np.int64), size - 1)
+    part = np.clip(places - low.astype(np.float32), 0, 1)
+    return low, np.minimum(low + 1, size - 1), 1 - part, part
+
+
+def _blend(self: ndarray, output_size: Sequence[int], align_corners: bool, scales: tuple) -> ndarray:
+    """Images of single precision with PyTorch's roundings: see Note [Bilinear roundings] in `bilinear_loops.h`."""
+    upper, lower, h0, h1 = _single(self.shape[2], output_size[0], scales[0], align_corners)
+    low, high, w0, w1 = _single(self.shape[3], output_size[1], scales[1], align_corners)
+    rows = self.take(upper, 2), self.take(lower, 2)
+    h0, h1 = h0[:, None], h1[:, None]
+    a, b, c, d = (row.take(places, 3) for row in rows for places in (low, high))
+    channels = self.shape[1]
+    innermost = self.transpose(0, 2, 3, 1).flags.c_contiguous
+    if channels > 3 and sum(output_size) > 128 and not innermost:
+        above, below = _fused(a, w0, b * w1), _fused(c, w0, d * w1)
+        return _fused(above, h0, below * h1)
+    from_right = _fused(d, h1 * w1, _fused(c, h1 * w0, _fused(a, h0 * w0, b * (h0 * w1))))
+    full = channels - channels % 8
+    if full:
+        from_below = _fused(a, h0 * w0, _fused(b, h0 * w1, _fused(d, h1 * w1, c * (h1 * w0))))
+        from_right[:, :full] = from_below[:, :full]
+    return from_right
 
 
 def _interpolate_backward(
