@@ -1,11 +1,12 @@
 """`torchrun`: what ranks are told, whose lines are whose, and how a job ends when one of them fails."""
 
+import itertools
 import os
 import signal
 import time
 
 import pytest
-from _ranks import ENGINES, run, start, torchrun
+from _ranks import ENGINES, HAS_MPI, needs_mpi, run, start, torchrun
 
 import mindtorch_v2.distributed as dist
 
@@ -114,16 +115,17 @@ def test_several_machines_meet_at_a_port():
         ],
         "counted": [("--rdzv-backend=c10d", f"--rdzv-endpoint=localhost:{port}", "--nnodes=2:2")] * 2,
     }
-    for commands in jobs.values():
-        processes = [torchrun(*options, "--nproc-per-node=2", "launched.py") for options in commands]
+    ways = {"MpiEngine": [], "StoreEngine": ["--engine=store"]} if HAS_MPI else {"StoreEngine": []}
+    for (engine, options), commands in itertools.product(ways.items(), jobs.values()):
+        processes = [torchrun(*one, *options, "--nproc-per-node=2", "launched.py") for one in commands]
         printed = ""
         for process in processes:
             out, errors, code = finish(process, 60)
             assert not code, errors
             printed += out
         for rank in range(4):
-            assert f"[rank{rank}]: StoreEngine {rank} {rank % 2} {rank // 2} 4 2 0 6.0" in printed
-    processes = [torchrun(*one, "--nproc-per-node=2", "machines.py") for one in jobs["static"]]
+            assert f"[rank{rank}]: {engine} {rank} {rank % 2} {rank // 2} 4 2 0 6.0" in printed
+    processes = [torchrun(*one, "--engine=store", "--nproc-per-node=2", "machines.py") for one in jobs["static"]]
     for process in processes:
         out, errors, code = finish(process, 60)
         assert not code and out.count("exchanged") == 2, errors
@@ -131,6 +133,38 @@ def test_several_machines_meet_at_a_port():
     said = [finish(process, 20) for process in [torchrun(*one) for one in options]]
     assert [code for _, _, code in said] == [1, 1]
     assert "a rank of another machine failed" in said[0][1] and "rank 1 (local rank 0" in said[1][1]
+
+
+@needs_mpi
+@pytest.mark.parametrize(("nodes", "each"), [(2, 2), (3, 1)])
+def test_machines_join_their_worlds_of_mpi(nodes, each):
+    port = dist.TCPStore("localhost", 0, 1, True).port
+    options = [
+        (f"--nnodes={nodes}", f"--node-rank={node}", "--master-addr=localhost", f"--master-port={port}", f"--nproc-per-node={each}")
+        for node in range(nodes)
+    ]  # fmt: skip
+    for process in [torchrun(*one, "joined.py") for one in options]:
+        out, errors, code = finish(process, 100)
+        assert not code and out.count("joined") == each, errors
+    # A rank that is killed ends those of all machines; the next attempt joins anew.
+    said = [
+        finish(one, 100) for one in [torchrun(*each, "--max-restarts=1", "launched.py", "once", 1) for each in options]
+    ]
+    assert [code for _, _, code in said] == [0] * nodes, said
+    assert "".join(out for out, _, _ in said).count("done") >= nodes * each
+
+
+@needs_mpi
+def test_machines_of_which_one_has_no_mpi_exchange_by_the_store():
+    port = dist.TCPStore("localhost", 0, 1, True).port
+    options = ["--nnodes=2", "--master-addr=localhost", f"--master-port={port}", "--nproc-per-node=2"]
+    processes = [
+        torchrun(*options, f"--node-rank={node}", *more, "launched.py")
+        for node, more in ((0, ()), (1, ("--engine=store",)))
+    ]
+    said = [finish(process, 100) for process in processes]
+    assert [code for _, _, code in said] == [0, 0], said
+    assert "".join(out for out, _, _ in said).count("StoreEngine") == 4
 
 
 def test_wrong_options(tmp_path):

@@ -145,7 +145,7 @@ def settings_of(args: argparse.Namespace) -> agent.Settings:
         log_dir = tempfile.mkdtemp(prefix="torchrun-log-")
         print(f"torch.distributed.run: files are in {log_dir}", file=sys.stderr)
     shown = {int(rank) for rank in str(args.local_ranks_filter or "").split(",") if rank} or None
-    engine = args.engine or ("mpi" if nodes == 1 and processes > 1 and agent.find_mpiexec() else "store")
+    engine = args.engine or ("mpi" if nodes * processes > 1 and agent.find_mpiexec() else "store")
     return agent.Settings(
         _program(args),
         processes,

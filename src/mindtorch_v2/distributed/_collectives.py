@@ -11,6 +11,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._dispatch.native import overridable
+from .._state import PLAIN
 from .._tensor import Tensor
 from ._backend import Backend
 from ._groups import (
@@ -117,6 +118,10 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
         RuntimeError: for a reduction of bits of floating-point numbers, or an average of integers.
         DistBackendError: for calls that do not fit each other, and for ranks that do not come in time; both name the ranks.
     """
+    if not async_op and tensor.__class__ in PLAIN and not _world.pg_coalesce_state:
+        chosen: Any = _world.default_pg if group is None else group
+        if chosen.__class__ is ProcessGroup and chosen.quick_allreduce(tensor, op):
+            return None
     _check_single_tensor(tensor, "tensor")
     if _rank_not_in_group(group):
         _warn_not_in_group("all_reduce")

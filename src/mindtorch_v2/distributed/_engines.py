@@ -7,6 +7,7 @@ mpiexec or a scheduler started), `_store_engine` (processes of one machine that 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,10 @@ class Engine:
         """Begin a collective."""
         raise NotImplementedError
 
+    def quick_allreduce(self, array: np.ndarray, op: RedOpType, text: Callable[[], str], seconds: float) -> bool:
+        """An allreduce in place that is waited for, where the engine has a shorter way for this one; False declines, on all ranks alike. text: as `Call` has it."""
+        return False
+
     def send(self, array: np.ndarray, rank: int, tag: int) -> Request:
         """Begin to send a flat array to a rank of the group."""
         raise NotImplementedError
@@ -102,6 +107,9 @@ class LocalEngine(Engine):
         if call.given is not None and call.taken is not None:
             np.copyto(call.taken, call.given)
         return DONE
+
+    def quick_allreduce(self, array: np.ndarray, op: RedOpType, text: Callable[[], str], seconds: float) -> bool:
+        return self.size == 1
 
     def send(self, array: np.ndarray, rank: int, tag: int) -> Request:
         self._sent.setdefault(tag, []).append(array.copy())

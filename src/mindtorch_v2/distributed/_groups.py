@@ -14,6 +14,7 @@ import mindtorch_v2 as torch
 
 from ._backend import Backend, BackendConfig, is_mpi_available
 from ._engines import Engine, FakeEngine, LocalEngine
+from ._joining import joined, several_launchers
 from ._mpi_engine import MpiEngine, launched, leave, world
 from ._process_group import ProcessGroup
 from ._store_engine import StoreEngine
@@ -231,7 +232,13 @@ def _engine(backend: str, store: Store, rank: int, size: int, ranks: list[int] |
         return default.engine.group(
             ranks, int.from_bytes(hashlib.sha1(repr(ranks).encode()).digest()[:2], "big"), store
         )
-    if ranks is None:
+    if ranks is None and several_launchers(size):
+        comm = joined(store, rank, size, is_mpi_available())
+        if comm is not None:
+            return MpiEngine(comm, store)
+        if backend == Backend.MPI:
+            raise RuntimeError("the ranks of these machines cannot join one MPI: start them by srun or mpiexec")
+    elif ranks is None:
         found = launched()
         if backend == Backend.MPI or (
             found is not None and found["rank"] == rank and found["size"] == size and is_mpi_available()
@@ -330,9 +337,13 @@ def init_process_group(
             raise RuntimeError(
                 "Distributed package doesn't have MPI built in. MPI is only included if mpi4py is installed: pip install mindtorch_v2[distributed]"
             )
-        comm = world()
-        rank, world_size = comm.Get_rank(), comm.Get_size()
-        store = store_by_mpi(timeout) if world_size > 1 else HashStore()
+        whole = int(os.environ.get("WORLD_SIZE", "1"))
+        if several_launchers(whole):
+            store, rank, world_size = next(rendezvous("env://", int(os.environ["RANK"]), whole, timeout=timeout))
+        else:
+            comm = world()
+            rank, world_size = comm.Get_rank(), comm.Get_size()
+            store = store_by_mpi(timeout) if world_size > 1 else HashStore()
     elif store is None and name == Backend.FAKE:
         store = HashStore()
     elif store is None:

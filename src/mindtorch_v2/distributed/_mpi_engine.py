@@ -2,7 +2,7 @@
 
 Note [Calls that fit each other]
 MPI does not say what happens when ranks call different collectives, or with different shapes. So each call begins two collectives that do not block: one of a hash of the call's text, and the
-call itself. Where the hashes differ, every rank tells the others by the store what it called, and raises. The same store says who is missing when time is over.
+call itself, but where the first has room for its elements (Note [Packed calls] in `_packed.py`). Where the hashes differ, every rank tells the others by the store what it called, and raises. The same store says who is missing when time is over.
 
 Note [Waiting]
 Requests are asked again and again, with pauses that grow, so that ranks that share a core do not take it from those they wait for, and so that a timeout is one.
@@ -23,13 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from ._engines import Call, Engine, Request
+from . import _packed
+from ._engines import Call, Engine, Request, place_of_call
 from ._errors import DistBackendError, DistError
 from ._reduction import FUNCTIONS, RedOpType
 from ._store_engine import mismatch
 from ._stores import PrefixStore, Store
 
 _LOOKS = 20  # before the first pause
+_QUICK_LOOKS = 400  # of calls that are a message alone: some tens of microseconds, while a pause and what it has the others wait take longer
 LAUNCHERS = (
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
@@ -146,7 +148,9 @@ class MpiEngine(Engine):
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self._number = 0
         self._keep: list[Any] = []
-        self._checks: list[tuple[Any, np.ndarray]] = []
+        self._checks: list[Any] = []
+        self._packs = self.size <= _packed.MOST
+        self._buffers: Any = None
 
     def group(self, ranks: list[int], number: int, store: Store) -> MpiEngine:
         """The engine of some of its ranks, who alone call it."""
@@ -163,17 +167,51 @@ class MpiEngine(Engine):
 
         self._number += 1
         number = zlib.crc32(call.text.encode())
-        hashes = np.array([number, -number], np.int64)
-        check = self.comm.Iallreduce(MPI.IN_PLACE, hashes, MPI.MIN)
+        if self._packs:
+            packed = _packed.fits(call)
+            check = _packed.Exchange(self.comm, self.size, number, call if packed else None, MPI.BYTE)
+            if packed:
+                return _Collective(self, call, self._number, check, None, packed)
+        else:
+            check = _Hashes(self.comm, number, MPI)
         try:
             request = self._begin(call, MPI)
         except MPI.Exception as error:
             request, failed = None, error
         else:
             failed = None
-        made = _Collective(self, call, self._number, check, hashes, request)
+        made = _Collective(self, call, self._number, check, request)
         made.failed = failed
         return made
+
+    def quick_allreduce(self, array: np.ndarray, op: RedOpType, text: Callable[[], str], seconds: float) -> bool:
+        """An allreduce that is waited for, of a few numbers in an array without gaps; False declines. text: what `Call` has. See Note [Packed calls]."""
+        buffers = self._buffers
+        if buffers is None:
+            if not self._packs:
+                return False
+            buffers = self._buffers = _packed.Buffers(self.size, mpi().BYTE)
+        key = array.shape, array.dtype.num, id(op)
+        about = buffers.known.get(key)
+        if about is None:
+            if array.nbytes > _packed.ROOM:
+                return False
+            said = text()
+            about = _packed.Quick(buffers, array.shape, array.dtype, op, said, zlib.crc32(said.encode()))
+            buffers.known[key] = about
+        self._number += 1
+        buffers.head[0] = number = about.number
+        about.mine[...] = array
+        request = self.comm.Iallgather(buffers.sends, buffers.takes)
+        if not _until(request.Test, seconds, _QUICK_LOOKS):
+            self._buffers = None  # MPI may still write to these
+            self.keep(buffers, request)
+            raise self.missed(self._number, f"{about.text} at {place_of_call()}", seconds)
+        for head in buffers.heads:
+            if head != number:
+                raise mismatch(self.others(self._number, f"{about.text} at {place_of_call()}", 5.0))
+        about.reduce(array)
+        return True
 
     def _begin(self, call: Call, MPI: Any) -> Any:
         comm, given, taken = self.comm, call.given, call.taken
@@ -257,22 +295,28 @@ class MpiEngine(Engine):
             pass  # those that told nothing are what the caller wants to know
         return {rank: self.store.get(key).decode() for rank, key in enumerate(keys) if self.store.check([key])}
 
-    def later(self, check: Any, hashes: np.ndarray) -> None:
+    def missed(self, number: int, text: str, seconds: float) -> DistBackendError:
+        """The error of a rank that has waited in vain."""
+        came = self.others(number, text, 2.0)
+        missing = [rank for rank in range(self.size) if rank not in came]
+        return DistBackendError(f"rank {self.rank} waited {seconds:g} s in {text}; ranks {missing} did not come")
+
+    def later(self, check: Any) -> None:
         """Go on with the check of a call that its root has done with before the others came."""
-        self._checks = [(other, held) for other, held in self._checks if not other.Test()]
-        self._checks.append((check, hashes))
+        self._checks = [other for other in self._checks if not other.test()]
+        self._checks.append(check)
 
     def close(self) -> None:
         """Free the communicator, once what others wait for has been checked."""
         if not self._keep:
-            for check, _ in self._checks:
-                _until(check.Test, 30.0)
+            for check in self._checks:
+                _until(check.test, 30.0)
             self.comm.Free()
 
 
-def _until(test: Callable[[], bool], seconds: float) -> bool:
+def _until(test: Callable[[], bool], seconds: float, looks: int = _LOOKS) -> bool:
     """Ask until it is so; see Note [Waiting]."""
-    for _ in range(_LOOKS):
+    for _ in range(looks):
         if test():
             return True
     end = time.monotonic() + seconds
@@ -285,27 +329,47 @@ def _until(test: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
+class _Hashes:
+    """The hash of a call's text on its way, where groups are too large for all ranks' bytes: its least and its greatest value."""
+
+    def __init__(self, comm: Any, number: int, MPI: Any) -> None:
+        self._values = np.array([number, -number], np.int64)
+        self.test = comm.Iallreduce(MPI.IN_PLACE, self._values, MPI.MIN).Test
+
+    def agrees(self) -> bool:
+        """Whether all ranks' hashes are this one's."""
+        return bool(self._values[0] == -self._values[1])
+
+
 class _Collective(Request):
+    """request: MPI's, which there is none of where the check has the elements."""
+
     failed: BaseException | None = None
 
     def __init__(
-        self, engine: MpiEngine, call: Call, number: int, check: Any, hashes: np.ndarray, request: Any
+        self, engine: MpiEngine, call: Call, number: int, check: Any, request: Any, packed: bool = False
     ) -> None:
         self._engine, self._call, self._number = engine, call, number
-        self._check, self._hashes, self._request = check, hashes, request
+        self._check, self._request = check, request
+        self._packed = packed
         self._alone = call.name in ("broadcast", "scatter") and call.root == engine.rank
         self._agreed = self._done = False
 
     def _step(self) -> bool:
         if not self._agreed:
-            self._agreed = self._check.Test()
-            if self._agreed and self._hashes[0] != -self._hashes[1]:
-                self._engine.keep(self._call, self._hashes, self._request)
+            self._agreed = self._check.test()
+            if self._agreed and not self._check.agrees():
+                self._engine.keep(self._call, self._check, self._request)
                 raise mismatch(self._engine.others(self._number, f"{self._call.text} at {self._call.place}", 5.0))
         if self.failed is not None:
             if self._agreed:
                 raise self.failed
             return False
+        if self._packed:
+            if self._agreed and not self._done:
+                self._done = True
+                self._check.finish(self._call, self._engine.rank)
+            return self._done
         if not self._done:
             try:
                 self._done = self._request.Test()
@@ -313,7 +377,7 @@ class _Collective(Request):
                 self.failed = error
                 return False
         if self._done and self._alone and not self._agreed:
-            self._engine.later(self._check, self._hashes)
+            self._engine.later(self._check)
             self._agreed = True  # as far as this rank is concerned
         return self._done and self._agreed
 
@@ -324,11 +388,8 @@ class _Collective(Request):
         if _until(self._step, seconds):
             return
         engine, call = self._engine, self._call
-        engine.keep(call, self._hashes, self._request, self._check)
-        text = f"{call.text} at {call.place}"
-        came = engine.others(self._number, text, 2.0)
-        missing = [rank for rank in range(engine.size) if rank not in came]
-        raise DistBackendError(f"rank {engine.rank} waited {seconds:g} s in {text}; ranks {missing} did not come")
+        engine.keep(call, self._request, self._check)
+        raise engine.missed(self._number, f"{call.text} at {call.place}", seconds)
 
 
 class _Message(Request):

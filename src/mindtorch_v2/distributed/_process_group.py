@@ -11,6 +11,7 @@ import numpy as np
 import mindtorch_v2 as torch
 
 from .._pending import exposed
+from .._state import TLS
 from .._tensor import Tensor, bump_version
 from ._engines import Call, Engine, Request, place_of_call
 from ._options import Options, operation_of, timeout_of
@@ -33,6 +34,11 @@ class _Written:
         if not np.shares_memory(self.array, self.payload) and self.array.size:
             self.payload[...] = self.array.reshape(self.payload.shape)
         bump_version(self.tensor)
+
+
+_QUICK = frozenset(
+    map(id, (RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT, RedOpType.MIN, RedOpType.MAX))
+)  # hashes of members take long
 
 
 def _flat(payload: Any) -> np.ndarray:
@@ -228,6 +234,18 @@ class ProcessGroup:
         if arrays and arrays[0].dtype == bool:
             return OF_BOOL.get(kind, kind), None
         return kind, None
+
+    def quick_allreduce(self, tensor: Tensor, op: Any) -> bool:
+        """`allreduce` of a plain tensor of few elements, which is waited for; False where that needs the general way."""
+        data, engine = tensor._data, self.engine
+        if data.__class__ is not np.ndarray or engine is None or id(op) not in _QUICK or not data.flags.c_contiguous:
+            return False
+        if data.dtype.kind not in ("f" if op is RedOpType.AVG else "fiu") or TLS.pipeline is not None:
+            return False
+        if not engine.quick_allreduce(data, op, lambda: _text("all_reduce", tensor, op), self._timeout.total_seconds()):
+            return False
+        bump_version(tensor)
+        return True
 
     def allreduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Every rank gets the reduction of all ranks' tensors, in place."""
@@ -451,7 +469,7 @@ class ProcessGroup:
         else:
             array = np.concatenate([item.array for item in written])
         between, after = self._reducing([array], op, kind, [array])
-        shapes = f" and {len(tensors) - 1} more" if len(tensors) > 1 else ""
+        shapes = "".join(f", {list(tensor.shape)}" for tensor in tensors[1:])
         call = Call("allreduce", _text("all_reduce", tensors[0], kind) + shapes, None, array, between)
 
         def spread() -> None:

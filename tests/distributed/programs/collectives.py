@@ -189,6 +189,24 @@ def check_wrong(rank, size):
     else:
         raise AssertionError("other shapes were taken")
     dist.barrier()
+    few, many = torch.ones(3), torch.ones(300)
+    for here, there in (
+        (lambda group: dist.all_reduce(few, group=group), lambda group: dist.all_reduce(many, group=group)),
+        (lambda group: dist.all_reduce(many, group=group), lambda group: dist.all_reduce(few, group=group)),
+        (lambda group: dist.all_reduce(few, group=group), lambda group: dist.barrier(group)),
+        (lambda group: dist.all_reduce(few, group=group), lambda group: dist.broadcast(few, 0, group)),
+        (lambda group: dist.all_reduce(few, dist.ReduceOp.MAX, group), lambda group: dist.all_reduce(few, group=group)),
+        (lambda group: dist.all_reduce(few, group=group), lambda group: dist.all_reduce(few.double(), group=group)),
+        (lambda group: dist.reduce(few, 0, group=group), lambda group: dist.reduce(few, 1, group=group)),
+    ):  # fmt: skip
+        group = dist.new_group(timeout=datetime.timedelta(seconds=3))
+        try:
+            (there if rank else here)(group)
+        except dist.DistBackendError as error:
+            assert "do not fit each other" in str(error) or "did not come" in str(error), error
+        else:
+            raise AssertionError("calls that do not fit each other ended")
+    dist.barrier()
     group = dist.new_group(timeout=datetime.timedelta(seconds=1))
     if rank:
         try:
@@ -200,6 +218,45 @@ def check_wrong(rank, size):
         else:
             raise AssertionError("a call without rank 0 ended")
     dist.barrier()
+
+
+def check_few(rank, size):
+    """Numbers of elements around what goes with the check of a call, by every way to call it."""
+    for dtype, counts in (
+        (torch.float32, (0, 1, 61, 62, 63, 64)),
+        (torch.float64, (30, 31, 32)),
+        (torch.int16, (124, 125)),
+    ):
+        for count in counts:
+            mine = torch.arange(count).to(dtype) + rank
+            every = [torch.arange(count).to(dtype) + other for other in range(size)]
+            for op, wanted in (
+                (dist.ReduceOp.SUM, sum(every)),
+                (dist.ReduceOp.MAX, every[-1]),
+                (dist.ReduceOp.MIN, every[0]),
+                (dist.ReduceOp.AVG, sum(every) / size),
+            ):
+                if op is dist.ReduceOp.AVG and not dtype.is_floating_point:
+                    continue
+                for way in range(4):
+                    x = mine.clone() if way != 2 else torch.stack([mine, mine], -1)[..., 0]
+                    before = x._version
+                    if way == 1:
+                        work = dist.all_reduce(x, op, async_op=True)
+                        work.wait()
+                    elif way == 3:
+                        with torch.no_grad():
+                            dist.all_reduce(x.view(1, count), op)
+                    else:
+                        dist.all_reduce(x, op)
+                    same(x, wanted.to(dtype))
+                    assert x._version > before
+            out = torch.empty(size * count, dtype=dtype)
+            dist.all_gather_single(out, mine)
+            same(out, torch.cat(every))
+            part = torch.empty(count, dtype=dtype)
+            dist.reduce_scatter_single(part, torch.cat([mine + other for other in range(size)]))
+            same(part, (sum(every) + rank * size).to(dtype))
 
 
 def check_groups(rank, size):
@@ -238,6 +295,7 @@ def main(backend="gloo", few=False, **method):
             assert dist.get_process_group_ranks(group) == members and dist.get_rank(group) == members.index(rank)
         else:
             assert group == dist.GroupMember.NON_GROUP_MEMBER and dist.get_rank(group) == -1
+    check_few(rank, size)
     check_groups(rank, size)
     check_messages(rank, size)
     check_wrong(rank, size)
