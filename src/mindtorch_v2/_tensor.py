@@ -12,6 +12,7 @@ user: the library puts nothing into it.
 
 from __future__ import annotations
 
+import math
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
@@ -285,7 +286,9 @@ class Tensor(TensorBase):
 
     def numel(self) -> int:
         """The number of elements."""
-        return self._data.size
+        return math.prod(
+            self._data.shape
+        )  # a class of other people's may keep a tensor of its own by that name, whose `size` is a method
 
     nelement = numel
 

@@ -27,6 +27,9 @@ from ._schemas import FunctionSchema, Tag, plain
 from ._tensor import Tensor
 
 _OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))  # of factories, which a buffer gives
+_OF_TENSORS = frozenset(
+    ("add", "sub", "mul", "div", "floor_divide")
+)  # which PyTorch calls by their overloads of tensors with numbers too
 
 
 class OpOverload:
@@ -159,6 +162,21 @@ class OpOverloadPacket:
             self._made[name] = OpOverload(self, name, schema, [], _caller(op, schema, self._inplace, named=False))
         return self._made[name]  # type: ignore[return-value]
 
+    def _of_numbers(self, found: OpOverload, op: Operator, args: tuple) -> OpOverload:
+        """The overload for numbers in places where `found` takes tensors; itself where there is none."""
+        given = {p.name: value for p, value in zip(op.params, args)}
+        tensors = _typed(found._schema, "Tensor")
+        numbers = {name for name in tensors if isinstance(given.get(name), (int, float, complex))}
+        if not numbers or self._name.removesuffix("_") in _OF_TENSORS:
+            return found
+        names = [a.name for a in found._schema.arguments]
+        for name, (schema, _) in self._rows.items():
+            if [a.name for a in schema.arguments] == names:
+                changed = _typed(schema, "number") & tensors
+                if numbers <= changed and all(given.get(more) is None for more in changed - numbers):
+                    return self._overload(name) or found
+        return found
+
     def __str__(self) -> str:
         return f"{self._namespace}.{self._name}"
 
@@ -170,9 +188,15 @@ class HigherOrderOperator:
     """An operator that takes functions. There are none: `torch.cond` and its kin are plain functions."""
 
 
-def overload(op: Operator, form: str) -> OpOverload:
-    """The overload that stands for a form of an operator: "functional", "inplace" or "out"."""
-    return _packet(op.name + "_" if form == "inplace" and not op.is_inplace else op.name)._of(op, form)
+def _typed(schema: FunctionSchema, kind: str) -> set[str]:
+    """The parameters of a type, or of that type or None."""
+    return {a.name for a in schema.arguments if str(a.type) in (kind, f"Optional[{kind}]")}
+
+
+def overload(op: Operator, form: str, args: tuple = ()) -> OpOverload:
+    """The overload that stands for a form of an operator, "functional", "inplace" or "out", and for these arguments: numbers may have one of their own."""
+    packet = _packet(op.name + "_" if form == "inplace" and not op.is_inplace else op.name)
+    return packet._of_numbers(packet._of(op, form), op, args)
 
 
 class _Serving:

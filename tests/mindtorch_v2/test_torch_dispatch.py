@@ -141,3 +141,47 @@ def test_schemas_say_what_is_written():
     assert written(torch.ops.aten.add_.Tensor) == ["self"]
     assert written(torch.ops.aten.add.out) == ["out"]
     assert torch.ops.aten.add.Tensor._schema.name == "aten::add"
+
+
+@pytest.mark.parametrize(
+    "call, expected",
+    [
+        (lambda x: x > 1, "aten.gt.Scalar"),
+        (lambda x: x.eq_(1), "aten.eq_.Scalar"),
+        (lambda x: x % 2, "aten.remainder.Scalar"),
+        (lambda x: 1 - x, "aten.rsub.Scalar"),
+        (lambda x: x**2, "aten.pow.Tensor_Scalar"),
+        (lambda x: 2**x, "aten.pow.Scalar"),
+        (lambda x: x & 1, "aten.bitwise_and.Scalar"),
+        (lambda x: x.clamp(min=1), "aten.clamp.default"),
+        (lambda x: x.clamp(torch.tensor(1)), "aten.clamp.Tensor"),
+        (lambda x: torch.eq(x, 1, out=torch.empty(3, dtype=torch.bool)), "aten.eq.Scalar_out"),
+        (lambda x: x > x.inner, "aten.gt.Tensor"),
+        (lambda x: x + 1, "aten.add.Tensor"),
+        (lambda x: x.mul_(2), "aten.mul_.Tensor"),
+        (lambda x: x // 2, "aten.floor_divide.default"),
+    ],
+)
+def test_numbers_have_overloads_of_their_own(call, expected):
+    call(Wrapper(torch.arange(1, 4)))
+    assert SEEN == [expected]
+
+
+def test_sequences_arrive_as_lists():
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            given.append((str(func), args[1:]))
+            return func(*args, **(kwargs or {}))
+
+    given: list = []
+    x = torch.ones(2, 3)
+    with Mode():
+        x.sum((0, 1))
+        x.permute(1, 0)
+    assert given == [("aten.sum.dim_IntList", ([0, 1],)), ("aten.permute.default", ([1, 0],))]
+
+
+def test_a_wrapper_may_keep_its_tensor_by_any_name():
+    x = Wrapper(torch.ones(2, 3))
+    x._data = x.inner
+    assert x.numel() == x.nelement() == 6

@@ -47,8 +47,11 @@ def _overriding(op: Operator, args: tuple) -> list[Tensor]:
 
 def _handled(op: Operator, special: Any, args: tuple, form: str, out: Any = None) -> Any:
     """What the mode or the classes answer. TypeError when all of them decline."""
-    function = above("overload")(op, form)
-    positional, keywords = overrides.as_called(op, args)
+    function = above("overload")(op, form, args)
+    given, keywords = overrides.as_called(op, args)
+    # PyTorch's dispatcher hands every sequence on as a list.
+    positional = tuple(list(value) if isinstance(value, tuple) else value for value in given)
+    keywords = {name: list(value) if isinstance(value, tuple) else value for name, value in keywords.items()}
     if out is not None:
         keywords["out"] = out
     before = TLS.grad_enabled, TLS.dispatch_modes
