@@ -42,6 +42,7 @@ _PLACES.update(
     reader=f"{__name__}.ops:reader",
     package_tables=f"{__name__}._packages:take",
     process_group=f"{__name__}.distributed._groups:_resolve_process_group",
+    operators_of_groups=f"{__name__}.distributed._c10d_operators:find",
     reduction_options=f"{__name__}.distributed._options:options_of",
     parameter=f"{__name__}.nn.parameter:Parameter",
     pickled_storage=f"{__name__}.storage:_reduced",

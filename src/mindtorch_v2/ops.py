@@ -480,10 +480,17 @@ def _of_library(namespace: str, name: str) -> Any:
     return OpOverloadPacket(name, rows, tuple(operators), namespace) if operators else None
 
 
+def _of_groups(name: str) -> OpOverloadPacket | None:
+    return above("operators_of_groups")(name)
+
+
+_FINDERS: dict[str, Callable[[str], Any]] = {"aten": _found, "c10d": _of_groups}
+
+
 def lookup(namespace: str, name: str) -> Any:
     """The operator of a namespace, or None where there is none; only operators are found, whatever the names."""
-    if namespace == "aten":
-        return _found(name)
+    if namespace in _FINDERS:
+        return _FINDERS[namespace](name)
     made = vars(ops).get(namespace)
     custom = made._custom.get(name) if isinstance(made, _Namespace) else None
     return _of_library(namespace, name) if custom is None else custom
@@ -503,7 +510,7 @@ class _Namespace(ModuleType):
         setattr(self, name, function)
 
     def __getattr__(self, name: str) -> Any:
-        found = _found(name) if self._namespace == "aten" else _of_library(self._namespace, name)
+        found = _FINDERS.get(self._namespace, functools.partial(_of_library, self._namespace))(name)
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
         setattr(self, name, found)

@@ -1,5 +1,7 @@
 """A group of one rank, which needs no other process: how programs of one process use torch.distributed."""
 
+import inspect
+import re
 import warnings
 import weakref
 
@@ -163,3 +165,46 @@ def test_meta_and_fake_groups():
     dist.all_gather_single(out, x)
     assert dist.get_world_size() == 64 and dist.get_rank() == 3 and torch.equal(out, torch.ones(320))
     assert dist.new_group([0, 3]).size() == 2
+
+
+GROUP_OPERATORS = """
+_allgather_base_(Tensor output_tensor, Tensor input_tensor, GROUP process_group, bool async_op=True, int timeout=-1) -> (Tensor, WORK)
+_reduce_scatter_base_(Tensor output_tensor, Tensor input_tensor, GROUP process_group, OP reduce_op, bool async_op=True, int timeout=-1) -> (Tensor, WORK)
+allgather_(Tensor[][] output_tensors, Tensor[] input_tensors, GROUP process_group, bool async_op=True, int timeout=-1) -> (Tensor[][], WORK)
+allgather_coalesced_(Tensor[][] output_lists, Tensor[] input_list, GROUP process_group, bool async_op=True) -> WORK
+allgather_into_tensor_coalesced_(Tensor[] outputs, Tensor[] inputs, GROUP process_group, bool async_op=True) -> WORK
+allreduce_(Tensor[] tensors, GROUP process_group, OP reduce_op, Tensor? sparse_indices, bool async_op=True, int timeout=-1) -> (Tensor[], WORK)
+allreduce_coalesced_(Tensor[] tensors, GROUP process_group, OP reduce_op, bool async_op=True, int timeout=-1) -> WORK
+alltoall_(Tensor[] output_tensors, Tensor[] input_tensors, GROUP process_group, bool async_op=True, int timeout=-1) -> (Tensor[], WORK)
+alltoall_base_(Tensor output, Tensor input, GROUP process_group, int[] output_split_sizes, int[] input_split_sizes, bool async_op=True, int timeout=-1) -> WORK
+barrier(Tensor tensor, GROUP process_group, int[] device_ids, bool async_op=True, int timeout=-1) -> WORK
+broadcast_(Tensor[] tensors, GROUP process_group, int root_rank, int root_tensor, bool async_op=True, int timeout=-1) -> (Tensor[], WORK)
+check_for_nan(Tensor tensor) -> ()
+gather_(Tensor[][] output_tensors, Tensor[] input_tensors, GROUP process_group, int root_rank, bool async_op=True, int timeout=-1) -> WORK
+monitored_barrier_(Tensor tensor, GROUP process_group, int[] device_ids, int timeout, bool wait_all_ranks) -> ()
+recv_(Tensor[] tensors, GROUP process_group, int src, int tag) -> WORK
+recv_any_source_(Tensor[] tensors, GROUP process_group, int tag) -> WORK
+reduce_(Tensor[] tensors, GROUP process_group, OP reduce_op, int root_rank, int root_tensor, bool async_op=True, int timeout=-1) -> WORK
+reduce_scatter_(Tensor[] output_tensors, Tensor[][] input_tensors, GROUP process_group, OP reduce_op, bool async_op=True, int timeout=-1) -> (Tensor[], WORK)
+reduce_scatter_tensor_coalesced_(Tensor[] outputs, Tensor[] inputs, GROUP process_group, OP reduce_op, bool async_op=True, int timeout=-1) -> WORK
+scatter_(Tensor[] output_tensors, Tensor[][] input_tensors, GROUP process_group, int root_rank, bool async_op=True, int timeout=-1) -> (Tensor[], WORK)
+send(Tensor[] tensors, GROUP process_group, int dst, int tag) -> WORK
+"""  # as PyTorch 2.13 has them, with short names of classes
+
+
+@pytest.mark.parametrize("line", GROUP_OPERATORS.strip().split("\n"))
+def test_operators_over_groups_have_pytorchs_signatures(line):
+    name = line.partition("(")[0]
+    for short, whole in (("GROUP", "ProcessGroup"), ("WORK", "Work"), ("OP", "ReduceOp")):
+        line = re.sub(rf"\b{short}\b", f"__torch__.torch.classes.c10d.{whole}", line)
+    packet = getattr(torch.ops.c10d, name)
+    assert packet is getattr(torch.ops.c10d, name) and packet.overloads() == ["default"]
+    assert str(packet.default._schema) == f"c10d::{line}"
+    assert (str(packet), str(packet.default)) == (f"c10d.{name}", f"c10d.{name}.default")
+    function = inspect.signature(packet.default.op)
+    assert list(function.parameters) == [argument.name for argument in packet.default._schema.arguments]
+
+
+def test_a_name_that_is_no_operator_over_groups():
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'c10d' object has no attribute 'nothing'"):
+        torch.ops.c10d.nothing  # noqa: B018

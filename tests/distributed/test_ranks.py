@@ -20,6 +20,7 @@ import mindtorch_v2.distributed as dist
         "collectives.py",
         "experimental.py",
         "functional.py",
+        "group_operators.py",
         "training.py",
         "sharding.py",
         "training_in_parts.py",
@@ -42,7 +43,15 @@ def test_collectives_by_a_store(method, tmp_path):
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize(
     "program",
-    ["algorithms.py", "experimental.py", "functional.py", "training.py", "sharding.py", "training_in_parts.py"],
+    [
+        "algorithms.py",
+        "experimental.py",
+        "functional.py",
+        "group_operators.py",
+        "training.py",
+        "sharding.py",
+        "training_in_parts.py",
+    ],
 )
 def test_by_the_store(program, ranks):
     assert ranks_of(program, ranks).count("ok") == ranks

@@ -107,6 +107,15 @@ class ProcessGroup:
 
     getBackendName = name
 
+    def boxed(self) -> ProcessGroup:
+        """The group itself, as operators take it."""
+        return self
+
+    @staticmethod
+    def unbox(group: ProcessGroup) -> ProcessGroup:
+        """The group itself."""
+        return group
+
     def get_group_store(self) -> Store:
         """The store whose keys are the group's alone."""
         return self.store
