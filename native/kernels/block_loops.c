@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "blocks.h"
+#include "elementary.h"
 
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -43,6 +44,20 @@
         {name##_float_plain}, {name##_double_plain}                                                                                        \
     }
 #endif
+/* Functions that elementary.c has by the processor's own instructions. */
+#if HAS_WIDE
+#define loop_exp_float_widest widest_exp
+#define loop_sigmoid_float_widest widest_sigmoid
+#define loop_silu_float_widest widest_silu
+#define loop_tanh_float_widest widest_tanh
+#define loop_log_float_widest widest_log
+#define loop_erf_float_widest widest_erf
+#define loop_erfc_float_widest widest_erfc
+#define loop_gelu_float_widest widest_gelu
+#define loop_sqrt_float_widest widest_sqrt
+#define loop_sqrt_double_widest widest_sqrt_double
+#endif
+
 #define PATTERN(name, numbers) {numbers, VARIANTS(name)}
 #define ROW(name, kinds, to_bool, ...) {#name, kinds, to_bool, {__VA_ARGS__}},
 
