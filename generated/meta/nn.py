@@ -40,7 +40,7 @@ def softshrink_backward(grad_output, self, lambd): return rules_activations.acti
 def hardshrink(self, lambd): return rules_activations.activation(self, op='hardshrink_cpu', widen=False)
 def hardshrink_backward(grad_out, self, lambd): return rules_activations.activation_backward(grad_out, self, op='shrink_backward_cpu', widen=False)
 def glu(self, dim): return rules_activations.glu(self, dim)
-def glu_backward(grad_output, self, dim): return rules_gradients.glu_backward(self, grad=grad_output, dim=dim)
+def glu_backward(grad_output, self, dim): return rules_gradients.glu_backward(self, grad_output, dim)
 def softmax_int(self, dim, dtype): return rules_reduction.softmax(self, dim, dtype)
 def log_softmax_int(self, dim, dtype): return rules_reduction.softmax(self, dim, dtype, op='log_softmax')
 def _softmax(self, dim, half_to_float): return rules_reduction.softmax(self, dim, half_to_float=half_to_float)

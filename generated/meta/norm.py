@@ -7,10 +7,10 @@ from mindtorch_v2._rules import nn as rules_nn
 
 def layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable): return rules_nn.layer_norm(input, normalized_shape, weight, bias)
 def native_layer_norm(input, normalized_shape, weight, bias, eps): return rules_nn.native_layer_norm(input, normalized_shape, weight, bias)
-def native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask): return rules_nn.norm_backward(grad_out, input, weight, bias, output_mask)
+def native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask): return rules_nn.norm_backward(grad_out, input, weight, bias, output_mask, mean, rstd)
 def rms_norm(input, normalized_shape, weight, eps): return rules_nn.rms_norm(input, normalized_shape, weight)
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps): return rules_nn.native_group_norm(input, group, weight, bias)
-def native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask): return rules_nn.norm_backward(grad_out, input, weight, weight, output_mask)
+def native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask): return rules_nn.norm_backward(grad_out, input, weight, weight, output_mask, mean, rstd)
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps): return rules_nn.native_batch_norm(input, weight, bias, running_mean=running_mean, running_var=running_var, training=training)
-def native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask): return rules_nn.norm_backward(grad_out, input, weight, weight, output_mask)
+def native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask): return rules_nn.norm_backward(grad_out, input, weight, weight, output_mask, running_mean, running_var, save_mean, save_invstd)
 def _weight_norm_interface(v, g, dim): return rules_nn.weight_norm(v, g, dim)

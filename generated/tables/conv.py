@@ -111,7 +111,7 @@ max_pool2d_with_indices = Operator("max_pool2d_with_indices", "",
 )
 max_pool2d_with_indices_backward = Operator("max_pool2d_with_indices_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('kernel_size', 'int', is_list=True, size=2), Param('stride', 'int', is_list=True, size=2), Param('padding', 'int', is_list=True, size=2), Param('dilation', 'int', is_list=True, size=2), Param('ceil_mode', 'bool'), Param('indices', 'Tensor'), ),
-    meta=_meta.max_pool2d_with_indices_backward, cast=(1,), kernels={"cpu": kernels_pool.max_pool2d_with_indices_backward},
+    meta=_meta.max_pool2d_with_indices_backward, cast=(0, 1), kernels={"cpu": kernels_pool.max_pool2d_with_indices_backward},
     tags=('one_for_all',), variants=('function',), derivatives="conv",
 )
 max_pool3d_with_indices = Operator("max_pool3d_with_indices", "",
@@ -121,7 +121,7 @@ max_pool3d_with_indices = Operator("max_pool3d_with_indices", "",
 )
 max_pool3d_with_indices_backward = Operator("max_pool3d_with_indices_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('kernel_size', 'int', is_list=True, size=3), Param('stride', 'int', is_list=True, size=3), Param('padding', 'int', is_list=True, size=3), Param('dilation', 'int', is_list=True, size=3), Param('ceil_mode', 'bool'), Param('indices', 'Tensor'), ),
-    meta=_meta.max_pool3d_with_indices_backward, cast=(1,), kernels={"cpu": kernels_pool.max_pool3d_with_indices_backward},
+    meta=_meta.max_pool3d_with_indices_backward, cast=(0, 1), kernels={"cpu": kernels_pool.max_pool3d_with_indices_backward},
     tags=('one_for_all',), variants=('function',), derivatives="conv",
 )
 adaptive_max_pool1d = Operator("adaptive_max_pool1d", "",
@@ -136,7 +136,7 @@ adaptive_max_pool2d = Operator("adaptive_max_pool2d", "",
 )
 adaptive_max_pool2d_backward = Operator("adaptive_max_pool2d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('indices', 'Tensor'), ),
-    meta=_meta.adaptive_max_pool2d_backward, cast=(1,), kernels={"cpu": kernels_pool.adaptive_max_pool2d_backward},
+    meta=_meta.adaptive_max_pool2d_backward, cast=(0, 1), kernels={"cpu": kernels_pool.adaptive_max_pool2d_backward},
     variants=('function',), derivatives="conv",
 )
 adaptive_max_pool3d = Operator("adaptive_max_pool3d", "",
@@ -146,7 +146,7 @@ adaptive_max_pool3d = Operator("adaptive_max_pool3d", "",
 )
 adaptive_max_pool3d_backward = Operator("adaptive_max_pool3d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('indices', 'Tensor'), ),
-    meta=_meta.adaptive_max_pool3d_backward, cast=(1,), kernels={"cpu": kernels_pool.adaptive_max_pool3d_backward},
+    meta=_meta.adaptive_max_pool3d_backward, cast=(0, 1), kernels={"cpu": kernels_pool.adaptive_max_pool3d_backward},
     variants=('function',), derivatives="conv",
 )
 avg_pool1d = Operator("avg_pool1d", "",
@@ -161,7 +161,7 @@ avg_pool2d = Operator("avg_pool2d", "",
 )
 avg_pool2d_backward = Operator("avg_pool2d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('kernel_size', 'int', is_list=True, size=2), Param('stride', 'int', is_list=True, size=2), Param('padding', 'int', is_list=True, size=2), Param('ceil_mode', 'bool'), Param('count_include_pad', 'bool'), Param('divisor_override', 'int', optional=True), ),
-    meta=_meta.avg_pool2d_backward, cast=(1,), kernels={"cpu": kernels_pool.avg_pool2d_backward},
+    meta=_meta.avg_pool2d_backward, cast=(0, 1), kernels={"cpu": kernels_pool.avg_pool2d_backward},
     tags=('one_for_all',), variants=('function',), derivatives="conv",
 )
 avg_pool3d = Operator("avg_pool3d", "",
@@ -171,7 +171,7 @@ avg_pool3d = Operator("avg_pool3d", "",
 )
 avg_pool3d_backward = Operator("avg_pool3d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('kernel_size', 'int', is_list=True, size=3), Param('stride', 'int', is_list=True, size=3), Param('padding', 'int', is_list=True, size=3), Param('ceil_mode', 'bool'), Param('count_include_pad', 'bool'), Param('divisor_override', 'int', optional=True), ),
-    meta=_meta.avg_pool3d_backward, cast=(1,), kernels={"cpu": kernels_pool.avg_pool3d_backward},
+    meta=_meta.avg_pool3d_backward, cast=(0, 1), kernels={"cpu": kernels_pool.avg_pool3d_backward},
     tags=('one_for_all',), variants=('function',), derivatives="conv",
 )
 adaptive_avg_pool1d = Operator("adaptive_avg_pool1d", "",
@@ -191,7 +191,7 @@ _adaptive_avg_pool2d = Operator("_adaptive_avg_pool2d", "",
 )
 _adaptive_avg_pool2d_backward = Operator("_adaptive_avg_pool2d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), ),
-    meta=_meta._adaptive_avg_pool2d_backward, cast=(1,), kernels={"cpu": kernels_pool.adaptive_avg_pool2d_backward},
+    meta=_meta._adaptive_avg_pool2d_backward, cast=(0, 1), kernels={"cpu": kernels_pool.adaptive_avg_pool2d_backward},
     variants=('function',), derivatives="conv",
 )
 adaptive_avg_pool3d = Operator("adaptive_avg_pool3d", "",
@@ -206,7 +206,7 @@ _adaptive_avg_pool3d = Operator("_adaptive_avg_pool3d", "",
 )
 _adaptive_avg_pool3d_backward = Operator("_adaptive_avg_pool3d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), ),
-    meta=_meta._adaptive_avg_pool3d_backward, cast=(1,), kernels={"cpu": kernels_pool.adaptive_avg_pool3d_backward},
+    meta=_meta._adaptive_avg_pool3d_backward, cast=(0, 1), kernels={"cpu": kernels_pool.adaptive_avg_pool3d_backward},
     variants=('function',), derivatives="conv",
 )
 upsample_nearest1d_vec = Operator("upsample_nearest1d", "vec",

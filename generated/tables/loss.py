@@ -105,7 +105,7 @@ nll_loss_forward = Operator("nll_loss_forward", "",
 )
 nll_loss_backward = Operator("nll_loss_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('target', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('reduction', 'int'), Param('ignore_index', 'SymInt'), Param('total_weight', 'Tensor'), ),
-    meta=_meta.nll_loss_backward, cast=(1,), kernels={"cpu": kernels_loss.nll_loss_backward},
+    meta=_meta.nll_loss_backward, cast=(0, 1), kernels={"cpu": kernels_loss.nll_loss_backward},
     variants=('function',), derivatives="loss",
 )
 nll_loss2d = Operator("nll_loss2d", "",
@@ -120,7 +120,7 @@ nll_loss2d_forward = Operator("nll_loss2d_forward", "",
 )
 nll_loss2d_backward = Operator("nll_loss2d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('target', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('reduction', 'int'), Param('ignore_index', 'SymInt'), Param('total_weight', 'Tensor'), ),
-    meta=_meta.nll_loss2d_backward, cast=(1,), kernels={"cpu": kernels_loss.nll_loss_backward},
+    meta=_meta.nll_loss2d_backward, cast=(0, 1), kernels={"cpu": kernels_loss.nll_loss_backward},
     variants=('function',), derivatives="loss",
 )
 ctc_loss_IntList = Operator("ctc_loss", "IntList",

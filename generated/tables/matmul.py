@@ -139,7 +139,7 @@ _cdist_forward = Operator("_cdist_forward", "",
 )
 _cdist_backward = Operator("_cdist_backward", "",
     (Param('grad', 'Tensor'), Param('x1', 'Tensor'), Param('x2', 'Tensor'), Param('p', 'float'), Param('cdist', 'Tensor'), ),
-    meta=_meta._cdist_backward, cast=(1,), kernels={"cpu": kernels_matmul.cdist_backward},
+    meta=_meta._cdist_backward, cast=(0, 1, 2, 4), kernels={"cpu": kernels_matmul.cdist_backward},
     variants=('function',), derivatives="matmul",
 )
 pdist = Operator("pdist", "",
@@ -154,7 +154,7 @@ _pdist_forward = Operator("_pdist_forward", "",
 )
 _pdist_backward = Operator("_pdist_backward", "",
     (Param('grad', 'Tensor'), Param('self', 'Tensor'), Param('p', 'float'), Param('pdist', 'Tensor'), ),
-    meta=_meta._pdist_backward, cast=(1,), kernels={"cpu": kernels_matmul.pdist_backward},
+    meta=_meta._pdist_backward, cast=(0, 1, 3), kernels={"cpu": kernels_matmul.pdist_backward},
     variants=('function',), derivatives="matmul",
 )
 pairwise_distance = Operator("pairwise_distance", "",

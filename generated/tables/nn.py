@@ -180,7 +180,7 @@ glu = Operator("glu", "",
 )
 glu_backward = Operator("glu_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('dim', 'int'), ),
-    meta=_meta.glu_backward, cast=(1,), kernels={"cpu": kernels_nn.glu_backward},
+    meta=_meta.glu_backward, cast=(0, 1), kernels={"cpu": kernels_nn.glu_backward},
     variants=('function',), derivatives="nn", saves_self=True,
 )
 softmax_int = Operator("softmax", "int",

@@ -19,7 +19,7 @@ native_layer_norm = Operator("native_layer_norm", "",
 )
 native_layer_norm_backward = Operator("native_layer_norm_backward", "",
     (Param('grad_out', 'Tensor'), Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('mean', 'Tensor'), Param('rstd', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('output_mask', 'bool', is_list=True, size=3), ),
-    meta=_meta.native_layer_norm_backward, cast=(0, 1, 5, 6), kernels={"cpu": kernels_norm.native_layer_norm_backward},
+    meta=_meta.native_layer_norm_backward, cast=(0, 1, 3, 4, 5, 6), kernels={"cpu": kernels_norm.native_layer_norm_backward},
     returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
 )
 rms_norm = Operator("rms_norm", "",
@@ -39,7 +39,7 @@ native_group_norm = Operator("native_group_norm", "",
 )
 native_group_norm_backward = Operator("native_group_norm_backward", "",
     (Param('grad_out', 'Tensor'), Param('input', 'Tensor'), Param('mean', 'Tensor'), Param('rstd', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('N', 'SymInt'), Param('C', 'SymInt'), Param('HxW', 'SymInt'), Param('group', 'int'), Param('output_mask', 'bool', is_list=True, size=3), ),
-    meta=_meta.native_group_norm_backward, cast=(0, 1, 4), kernels={"cpu": kernels_norm.native_group_norm_backward},
+    meta=_meta.native_group_norm_backward, cast=(0, 1, 2, 3, 4), kernels={"cpu": kernels_norm.native_group_norm_backward},
     returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
 )
 batch_norm = Operator("batch_norm", "",
@@ -54,7 +54,7 @@ native_batch_norm = Operator("native_batch_norm", "",
 )
 native_batch_norm_backward = Operator("native_batch_norm_backward", "",
     (Param('grad_out', 'Tensor'), Param('input', 'Tensor'), Param('weight', 'Tensor', optional=True), Param('running_mean', 'Tensor', optional=True), Param('running_var', 'Tensor', optional=True), Param('save_mean', 'Tensor', optional=True), Param('save_invstd', 'Tensor', optional=True), Param('train', 'bool'), Param('eps', 'float'), Param('output_mask', 'bool', is_list=True, size=3), ),
-    meta=_meta.native_batch_norm_backward, cast=(0, 1, 2), kernels={"cpu": kernels_norm.native_batch_norm_backward},
+    meta=_meta.native_batch_norm_backward, cast=(0, 1, 2, 3, 4, 5, 6), kernels={"cpu": kernels_norm.native_batch_norm_backward},
     returns=('', '', ''), variants=('function',), derivatives="norm", saves_self=True,
 )
 _native_batch_norm_legit = Operator("_native_batch_norm_legit", "",

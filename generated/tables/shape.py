@@ -204,7 +204,7 @@ reflection_pad1d = Operator("reflection_pad1d", "",
 )
 reflection_pad1d_backward = Operator("reflection_pad1d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('padding', 'SymInt', is_list=True, size=2), ),
-    meta=_meta.reflection_pad1d_backward, kernels={"cpu": kernels_shape.reflection_pad_backward},
+    meta=_meta.reflection_pad1d_backward, cast=(0, 1), kernels={"cpu": kernels_shape.reflection_pad_backward},
     variants=('function',), derivatives="shape",
 )
 reflection_pad2d = Operator("reflection_pad2d", "",
@@ -214,7 +214,7 @@ reflection_pad2d = Operator("reflection_pad2d", "",
 )
 reflection_pad2d_backward = Operator("reflection_pad2d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('padding', 'SymInt', is_list=True, size=4), ),
-    meta=_meta.reflection_pad2d_backward, kernels={"cpu": kernels_shape.reflection_pad_backward},
+    meta=_meta.reflection_pad2d_backward, cast=(0, 1), kernels={"cpu": kernels_shape.reflection_pad_backward},
     variants=('function',), derivatives="shape",
 )
 reflection_pad3d = Operator("reflection_pad3d", "",
@@ -224,7 +224,7 @@ reflection_pad3d = Operator("reflection_pad3d", "",
 )
 reflection_pad3d_backward = Operator("reflection_pad3d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('padding', 'SymInt', is_list=True, size=6), ),
-    meta=_meta.reflection_pad3d_backward, kernels={"cpu": kernels_shape.reflection_pad_backward},
+    meta=_meta.reflection_pad3d_backward, cast=(0, 1), kernels={"cpu": kernels_shape.reflection_pad_backward},
     variants=('function',), derivatives="shape",
 )
 replication_pad1d = Operator("replication_pad1d", "",
@@ -234,7 +234,7 @@ replication_pad1d = Operator("replication_pad1d", "",
 )
 replication_pad1d_backward = Operator("replication_pad1d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('padding', 'SymInt', is_list=True, size=2), ),
-    meta=_meta.replication_pad1d_backward, kernels={"cpu": kernels_shape.replication_pad_backward},
+    meta=_meta.replication_pad1d_backward, cast=(0, 1), kernels={"cpu": kernels_shape.replication_pad_backward},
     variants=('function',), derivatives="shape",
 )
 replication_pad2d = Operator("replication_pad2d", "",
@@ -244,7 +244,7 @@ replication_pad2d = Operator("replication_pad2d", "",
 )
 replication_pad2d_backward = Operator("replication_pad2d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('padding', 'SymInt', is_list=True, size=4), ),
-    meta=_meta.replication_pad2d_backward, kernels={"cpu": kernels_shape.replication_pad_backward},
+    meta=_meta.replication_pad2d_backward, cast=(0, 1), kernels={"cpu": kernels_shape.replication_pad_backward},
     variants=('function',), derivatives="shape",
 )
 replication_pad3d = Operator("replication_pad3d", "",
@@ -254,7 +254,7 @@ replication_pad3d = Operator("replication_pad3d", "",
 )
 replication_pad3d_backward = Operator("replication_pad3d_backward", "",
     (Param('grad_output', 'Tensor'), Param('self', 'Tensor'), Param('padding', 'SymInt', is_list=True, size=6), ),
-    meta=_meta.replication_pad3d_backward, kernels={"cpu": kernels_shape.replication_pad_backward},
+    meta=_meta.replication_pad3d_backward, cast=(0, 1), kernels={"cpu": kernels_shape.replication_pad_backward},
     variants=('function',), derivatives="shape",
 )
 _chunk_cat = Operator("_chunk_cat", "",

@@ -97,7 +97,7 @@ def upsample_backward(
             )
     if op and (not grad.dtype.is_floating_point or grad.dtype.itemsize < 4):
         raise not_implemented(f"{op[1:]}_backward_cpu", grad.dtype)
-    return Spec(shape, grad.dtype, None if contiguous else suggested_strides(grad, shape))
+    return Spec(shape, grad.dtype, None if contiguous else suggested_strides(grad, shape), grad.dtype.opmath)
 
 
 @rule(flops="0")
@@ -114,7 +114,7 @@ def nll_loss_backward(
         raise RuntimeError(
             f"Expected total_weight to be a single element tensor, but got {total_weight.numel()} elements"
         )
-    return Spec(tuple(self.shape), self.dtype, None, self.dtype.opmath)
+    return Spec(tuple(self.shape), self.dtype)
 
 
 @rule(flops="numel(out)", batch="leading")

@@ -143,7 +143,7 @@ def nll_loss_forward(
         raise RuntimeError(f"size mismatch (got input: {shape_text(self.shape)}, target: {shape_text(target.shape)})")
     _check_classes(self, target, weight, self.shape[-1])
     shape = (self.shape[0],) if reduction == 0 and self.dim() == 2 else ()
-    return Spec(shape, self.dtype, None, self.dtype.opmath), Spec((), self.dtype)
+    return Spec(shape, self.dtype), Spec((), self.dtype)  # of half types the kernel takes what it picks into float32
 
 
 @rule(flops="2 * numel(target)")
@@ -166,7 +166,7 @@ def nll_loss2d_forward(
         raise RuntimeError(f"size mismatch (got input: {shape_text(self.shape)} , target: {shape_text(target.shape)}")
     _check_classes(self, target, weight, self.shape[1], "nll_loss2d_forward_out_frame")
     shape = tuple(target.shape) if reduction == 0 else ()
-    return Spec(shape, self.dtype, None, self.dtype.opmath), Spec((), self.dtype)
+    return Spec(shape, self.dtype), Spec((), self.dtype)  # of half types the kernel takes what it picks into float32
 
 
 @rule(flops="6 * numel(out[1])")  # each state adds three predecessors in the logarithm

@@ -218,9 +218,17 @@ def native_batch_norm(
 
 @rule(flops="11 * numel(input)")  # two sums and a combination for the input, two more sums for weight and bias
 def norm_backward(
-    grad: Any, input: Any, weight: Any = None, bias: Any = None, output_mask: Sequence[bool] | None = None
+    grad: Any,
+    input: Any,
+    weight: Any = None,
+    bias: Any = None,
+    output_mask: Sequence[bool] | None = None,
+    *statistics: Any,
 ) -> tuple[Spec | None, Spec | None, Spec | None]:
-    """The gradients of (input, weight, bias) of a normalisation; None for those absent or not in the mask."""
+    """The gradients of (input, weight, bias) of a normalisation; None for those absent or not in the mask.
+
+    statistics: what the forward pass saved of the input, computed with in the same dtype.
+    """
     for tensor in (input, grad):
         check_dtype(tensor.dtype, "floating_real", "LayerNormBackwardKernelImpl")
     wanted = output_mask or (True, weight is not None, bias is not None)

@@ -334,13 +334,13 @@ def softmax_backward(grad: Any, output: Any, dim: int, op: str = "softmax_backwa
 
 @rule(flops="min(self.shape)")
 def trace(self: Any) -> Spec:
-    """The sum of a matrix's diagonal."""
+    """The sum of a matrix's diagonal, which the kernel takes alone into the dtype that it adds in."""
     if self.dtype is _d.bool:
         raise not_implemented("trace", self.dtype)
     if self.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
     target = _d.int64 if self.dtype.category < _d.CATEGORY_FLOATING else self.dtype
-    return Spec((), target, None, target.opmath)
+    return Spec((), target, None, None if target.is_floating_point else target.opmath)
 
 
 @rule(flops="numel(self)", batch="along")

@@ -18,6 +18,7 @@ from ..._rules.spec import Spec
 from ..._tensor import Tensor
 from ..common.convert import number
 from .creation import empty
+from .ops.conversion import to_copy
 
 
 def run(op: Operator, spec: Any, args: tuple, where: Any = None) -> Any:
@@ -150,7 +151,7 @@ def laid_out(result: Any, spec: Spec) -> ndarray:
     if want is None:
         raise RuntimeError(unsupported(spec.dtype))
     if result.dtype != want:
-        result = result.astype(want, order="K")
+        result = _converted(result, spec.dtype)
     shape = result.shape
     if spec.shape is None:
         return result if spec.stride == () else np.ascontiguousarray(result).reshape(shape)
@@ -188,7 +189,7 @@ def payloads(op: Operator, compute: Any, args: tuple) -> list:
                 if array.__class__ is not ndarray:
                     array = _host(op, value)
             if compute is not None and index in cast and array.dtype != compute.np:
-                array = array.astype(compute.np)
+                array = _converted(array, compute)
             given.append(array)
         elif compute is not None and index in cast and value is not None:
             if value.__class__ is list:
@@ -200,6 +201,12 @@ def payloads(op: Operator, compute: Any, args: tuple) -> list:
         else:
             given.append(value)
     return given
+
+
+def _converted(array: ndarray, kind: Any) -> ndarray:
+    """The array in another dtype and the same order. Numpy converts half types one by one: the conversion's kernel does it in vectors."""
+    halves = array.ndim and array.dtype.itemsize + kind.itemsize == 6 and np.float32 in (array.dtype, kind.np)
+    return to_copy(array, kind, None, None, None, False, None) if halves else array.astype(kind.np, order="K")
 
 
 def _cast(item: Any, compute: Any) -> Any:

@@ -120,25 +120,28 @@ class _Targets:
 def nll_loss_forward(
     self: ndarray, target: ndarray, weight: ndarray | None, reduction: int, ignore_index: int
 ) -> tuple[ndarray, ndarray]:
-    """(loss, sum of the weights that counted); the second is 0 without reduction."""
-    if weight is None and reduction and self.ndim == 2 and 0 < self.size <= FEW and target.dtype == np.int64:
+    """(loss, sum of the weights that counted); the second is 0 without reduction. Of half types in float32."""
+    half = self.dtype.itemsize == 2
+    kind = np.dtype(np.float32) if half else self.dtype
+    few = half or self.size <= FEW
+    if weight is None and reduction and self.ndim == 2 and few and self.size and target.dtype == np.int64:
         count, classes = self.shape
         if not 0 <= ignore_index < classes and np.maximum.reduce(target.view(np.uint64)) < classes:  # none is negative
-            loss = np.negative(np.add.reduce(self[np.arange(count), target]))
-            total = self.dtype.type(count)
+            loss = np.negative(np.add.reduce(self[np.arange(count), target].astype(kind, copy=False)))
+            total = kind.type(count)
             return np.asarray(loss / total if reduction == MEAN else loss), np.asarray(total)
     found = _Targets(self, target, weight, ignore_index)
-    counted = found.counted(self.dtype)
+    counted = found.counted(kind)
     if found.shape[1] == 0 or not found.target.size:
-        picked = np.zeros(found.target.shape, self.dtype)
+        picked = np.zeros(found.target.shape, kind)
     else:
-        picked = self.reshape(found.shape)[found.where()]
-    losses = np.where(found.kept, -picked * counted, self.dtype.type(0))
+        picked = self.reshape(found.shape)[found.where()].astype(kind, copy=False)
+    losses = np.where(found.kept, -picked * counted, kind.type(0))
     if not reduction:
-        return losses.reshape(target.shape), np.zeros((), self.dtype)
+        return losses.reshape(target.shape), np.zeros((), kind)
     total = counted.sum()
     loss = losses.sum()
-    return np.asarray(loss / total if reduction == MEAN else loss, dtype=self.dtype), np.asarray(total)
+    return np.asarray(loss / total if reduction == MEAN else loss, dtype=kind), np.asarray(total)
 
 
 @native.kernel
@@ -155,9 +158,10 @@ def nll_loss_backward(
     found = _Targets(self, target, weight, ignore_index)
     if not result.size:
         return result
-    upper = grad_output if reduction else grad_output.reshape(found.target.shape)
-    share = -found.counted(self.dtype) * upper
+    kind = np.dtype(np.float32) if self.dtype.itemsize == 2 else self.dtype
+    upper = (grad_output if reduction else grad_output.reshape(found.target.shape)).astype(kind, copy=False)
+    share = -found.counted(kind) * upper
     if reduction == MEAN:
-        share = share / total_weight
-    result.reshape(found.shape)[found.where()] = np.where(found.kept, share, self.dtype.type(0))
+        share = share / total_weight.astype(kind, copy=False)
+    result.reshape(found.shape)[found.where()] = np.where(found.kept, share, kind.type(0))
     return result

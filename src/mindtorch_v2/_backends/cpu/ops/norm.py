@@ -288,6 +288,13 @@ def native_batch_norm(
     eps: float,
 ) -> tuple[ndarray, ndarray, ndarray]:
     """In training the running statistics are updated in place; (out, mean, 1/std), the last two empty outside of training."""
+    if running_mean is not None and running_var is not None and running_mean.dtype != input.dtype:
+        # Statistics of a half type beside an input that is computed in float32 move in float32, and are rounded once.
+        wide = running_mean.astype(input.dtype), running_var.astype(input.dtype)
+        made = native_batch_norm(input, weight, bias, *wide, training, momentum, eps)
+        if training:
+            running_mean[...], running_var[...] = wide
+        return made
     axes = (0, *range(2, input.ndim))
     ndim = input.ndim
     if training:

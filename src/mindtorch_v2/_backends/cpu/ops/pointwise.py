@@ -172,6 +172,16 @@ def nan_to_num(
         return _store(self.copy(), out)
     limits = float_limits(self.dtype)
     kind = self.dtype.type
+    if self.dtype.itemsize == 2:
+        # By bits, since half types compare slowly: without the sign, those of infinity are below those of NaN alone.
+        infinite = np.array(np.inf, self.dtype).view(np.uint16)
+        bits = self.view(np.uint16)
+        value = np.array(self)
+        if ((bits & np.uint16(0x7FFF)) >= infinite).any():
+            value[(bits & np.uint16(0x7FFF)) > infinite] = kind(0 if nan is None else nan)
+            value[bits == infinite] = kind(limits.max if posinf is None else posinf)
+            value[bits == infinite | np.uint16(0x8000)] = kind(limits.min if neginf is None else neginf)
+        return _store(value, out)
     value = np.where(np.isnan(self), kind(0 if nan is None else nan), self)
     value = np.where(self == np.inf, kind(limits.max if posinf is None else posinf), value)
     value = np.where(self == -np.inf, kind(limits.min if neginf is None else neginf), value)

@@ -180,8 +180,10 @@ def diag_embed(self: ndarray, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @kernel
 def trace(self: ndarray) -> ndarray:
-    wide = np.int64 if self.dtype.kind in "biu" else self.dtype
-    return np.asarray(self.diagonal().sum(dtype=wide))
+    diagonal = self.diagonal()
+    if self.dtype.kind in "biu":
+        return np.asarray(diagonal.sum(dtype=np.int64))
+    return np.asarray((diagonal.astype(np.float32) if self.dtype.itemsize == 2 else diagonal).sum())
 
 
 def _fresh(result: ndarray, self: ndarray) -> ndarray:

@@ -20,4 +20,8 @@ def hardshrink_backward(grad_out: ndarray, self: ndarray, lambd: Any) -> ndarray
 
 def _shrunk(values: ndarray, self: ndarray, lambd: Any) -> ndarray:
     bound = np.asarray(lambd).astype(self.dtype)
+    if self.dtype.itemsize == 2 and values.dtype == self.dtype and bound >= 0:
+        # Bits without the sign compare as magnitudes do; those of NaN are above all others.
+        kept = (self.view(np.uint16) & np.uint16(0x7FFF)) > bound.view(np.uint16)
+        return (values.view(np.uint16) * kept).view(values.dtype)
     return np.where((self >= -bound) & (self <= bound), np.zeros((), values.dtype), values)
