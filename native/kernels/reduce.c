@@ -300,6 +300,17 @@ static void find_places(const Reduction *plan, int kind, int smallest, const cha
     if (kept && plan->kept[kept - 1].stride == item && along.stride != item && plan->kept[kept - 1].size >= 4 && plan->n < NPY_MAX_INT32) {
         columns = plan->kept[--kept].size;
     }
+    if (columns == 1 && are_short(plan, item)) {
+        npy_uint64 space[4096];
+        const npy_intp step = plan->kept[0].stride, most = (npy_intp)sizeof(space) / (item * plan->n);
+        for (npy_intp done = 0, rows; done < plan->count; done += rows) {
+            rows = plan->count - done < most ? plan->count - done : most;
+            rows = rows < COLUMNS ? rows : COLUMNS;
+            turn_rows(space, x + done * step, rows, step, plan->n, item);
+            many((const char *)space, plan->n, rows * item, rows, places + done, values == NULL ? NULL : values + done * item);
+        }
+        return;
+    }
     clear_places(at, kept);
     for (npy_intp done = 0; done < plan->count; done += columns) {
         for (npy_intp start = 0; columns > 1 && start < columns; start += COLUMNS) {

@@ -5,6 +5,7 @@
 #include "kinds.h"
 
 #define COLUMNS 1024 /* results side by side whose states stay in the cache */
+#define SHORT 32     /* elements of rows that are turned first: see Note [Short rows] */
 
 typedef void (*RowLoop)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context);
 typedef void (*RowsLoop)(const char *x, npy_intp rows, npy_intp step, npy_intp n, npy_intp stride, void *states);
@@ -39,6 +40,10 @@ typedef struct {
 } Reducer;
 
 INTERNAL void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by);
+
+/* Whether the rows that are reduced are so short that they are turned first, and the turning: see Note [Short rows]. */
+INTERNAL int are_short(const Reduction *plan, npy_intp item);
+INTERNAL void turn_rows(void *to, const char *x, npy_intp rows, npy_intp step, npy_intp n, npy_intp item);
 
 /* `merge` of states that are sums in float64. */
 INTERNAL RowLoop merge_of_sums(void);

@@ -110,6 +110,90 @@ static void walk_pass(const Walk *walk, const Pass *pass, Row widen, const char 
     }
 }
 
+/* Note [Short rows]. A loop over a few elements costs more than the elements: rows of at most SHORT are turned, so many at a time as TURNED bytes hold, into
+ * columns whose loops go through all of them side by side. */
+#define TURNED 32768
+
+#define TURN(T)                                                                                                                            \
+    do {                                                                                                                                   \
+        T *column = to;                                                                                                                    \
+        for (npy_intp j = 0; j < n; j++, column += rows) {                                                                                 \
+            const char *from = x + j * (npy_intp)sizeof(T);                                                                                \
+            for (npy_intp r = 0; r < rows; r++, from += step) {                                                                            \
+                column[r] = *(const T *)from;                                                                                              \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    } while (0)
+
+static inline __attribute__((always_inline)) void turn_elements(void *to, const char *x, npy_intp rows, npy_intp step, npy_intp n, npy_intp item)
+{
+    switch (item) {
+    case 1:
+        TURN(npy_uint8);
+        break;
+    case 2:
+        TURN(npy_uint16);
+        break;
+    case 4:
+        TURN(npy_uint32);
+        break;
+    default:
+        TURN(npy_uint64);
+    }
+}
+
+/* Rows of n elements that begin `step` bytes apart as columns. */
+void turn_rows(void *to, const char *x, npy_intp rows, npy_intp step, npy_intp n, npy_intp item)
+{
+    switch (n * item == step ? n : 0) { /* the compiler makes vectors of loops over so few that lie close */
+    case 2:
+        turn_elements(to, x, rows, 2 * item, 2, item);
+        break;
+    case 3:
+        turn_elements(to, x, rows, 3 * item, 3, item);
+        break;
+    case 4:
+        turn_elements(to, x, rows, 4 * item, 4, item);
+        break;
+    default:
+        turn_elements(to, x, rows, step, n, item);
+    }
+}
+
+int are_short(const Reduction *plan, npy_intp item)
+{
+    return plan->reduced_count == 1 && plan->kept_count == 1 && plan->count >= 16 && plan->n >= 2 && plan->n <= SHORT &&
+           plan->reduced[0].stride == item && item <= 8 && (item & (item - 1)) == 0;
+}
+
+static void reduce_short(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, char *states, char *context, double by)
+{
+    npy_uint64 space[TURNED / 8];
+    npy_uint16 halves[TURNED / 4];
+    const npy_intp n = plan->n, step = plan->kept[0].stride, item = with->widen == NULL ? with->item : 4, most = TURNED / (item * n);
+    for (npy_intp done = 0, rows; done < plan->count; done += rows, x += rows * step) {
+        rows = plan->count - done < most ? plan->count - done : most;
+        rows = rows < COLUMNS ? rows : COLUMNS;
+        if (with->widen == NULL) {
+            turn_rows(space, x, rows, step, n, item);
+        }
+        else {
+            turn_rows(halves, x, rows, step, n, 2);
+            with->widen((char *)space, 4, (const char *)halves, 2, rows * n);
+        }
+        start_states(&with->first, states, rows);
+        with->first.columns((const char *)space, n, rows * item, rows, states, NULL);
+        if (with->between != NULL) {
+            with->between(states, NULL, context, NULL, rows, (double)n, by);
+            start_states(&with->second, states, rows);
+            with->second.columns((const char *)space, n, rows * item, rows, states, context);
+        }
+        with->finish(states, context, out, second, rows, (double)n, by);
+        out += rows * with->out_item;
+        second += second == NULL ? 0 : rows * with->second_item;
+    }
+}
+
 /* One row for each result: many of them are finished together, since rows may be short. */
 static void reduce_rows(const Reduction *plan, const Reducer *with, Axis along, const char *x, char *out, char *second, char *states, double by)
 {
@@ -157,6 +241,10 @@ static void reduce_kept(const Reduction *plan, const Reducer *with, const char *
     }
     npy_intp at[MAX_DIMS], done = 0;
     clear_places(at, kept);
+    if (columns == 1 && are_short(plan, with->item)) {
+        reduce_short(plan, with, x, out, second, (char *)states, (char *)context, by);
+        return;
+    }
     if (columns == 1 && walk.outer == 0 && with->between == NULL) {
         reduce_rows(plan, with, walk.along, x, out, second, (char *)states, by);
         return;

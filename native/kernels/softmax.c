@@ -1,5 +1,5 @@
 /* Softmax, its logarithm, and their derivatives, over one dimension. */
-#include "kinds.h"
+#include "reduce.h"
 #include <math.h>
 
 #define LOOPS "softmax_loops.h"
@@ -34,6 +34,42 @@ typedef struct {
     int by_columns;
 } Softmax;
 
+/* `outer` groups of n times `inner` elements, of which those from `first` to `last` of the innermost. */
+static void run_columns(const Softmax *all, const void *x, const void *y, void *result, npy_intp outer, npy_intp inner, npy_intp first, npy_intp last)
+{
+    const npy_intp n = all->of.n;
+    if (all->direction == FORWARD && all->logarithm) {
+        CHOOSE(log_softmax_columns, all->width, x, result, outer, n, inner, first, last);
+    }
+    else if (all->direction == FORWARD) {
+        CHOOSE(softmax_columns, all->width, x, result, outer, n, inner, first, last);
+    }
+    else if (all->logarithm) {
+        CHOOSE(log_softmax_backward_columns, all->width, x, y, result, outer, n, inner, first, last);
+    }
+    else {
+        CHOOSE(softmax_backward_columns, all->width, x, y, result, outer, n, inner, first, last);
+    }
+}
+
+#define TURNED 16384 /* bytes of each operand that are turned at a time */
+
+/* See Note [Short rows]. */
+static void run_short_rows(const Softmax *all, const char *x, const char *y, char *result, npy_intp rows)
+{
+    double columns[TURNED / 8], others[TURNED / 8], made[TURNED / 8];
+    const npy_intp n = all->of.n, width = all->width, row = n * width, most = TURNED / row;
+    for (npy_intp part; rows > 0; rows -= part, x += part * row, y += y == NULL ? 0 : part * row, result += part * row) {
+        part = rows < most ? rows : most;
+        turn_rows(columns, x, part, row, n, width);
+        if (y != NULL) {
+            turn_rows(others, y, part, row, n, width);
+        }
+        run_columns(all, columns, others, made, 1, part, 0, part);
+        turn_rows(result, (const char *)made, n, part * width, part, width);
+    }
+}
+
 /* Of the places before the dimension, or of those behind it. */
 static void softmax_part(void *work, npy_intp from, npy_intp to)
 {
@@ -43,23 +79,17 @@ static void softmax_part(void *work, npy_intp from, npy_intp to)
     const int width = all->width;
     const void *x = (const char *)all->x + skipped, *y = all->y == NULL ? NULL : (const char *)all->y + skipped;
     void *result = (char *)all->result + skipped;
-    if (all->direction == FORWARD && inner > 1 && all->logarithm) {
-        CHOOSE(log_softmax_columns, width, x, result, outer, n, inner, first, last);
+    if (inner > 1) {
+        run_columns(all, x, y, result, outer, inner, first, last);
     }
-    else if (all->direction == FORWARD && inner > 1) {
-        CHOOSE(softmax_columns, width, x, result, outer, n, inner, first, last);
+    else if (outer >= 16 && n >= 2 && n <= SHORT) {
+        run_short_rows(all, x, y, result, outer);
     }
     else if (all->direction == FORWARD && all->logarithm) {
         CHOOSE(log_softmax_rows, width, x, result, outer, n);
     }
     else if (all->direction == FORWARD) {
         CHOOSE(softmax_rows, width, x, result, outer, n);
-    }
-    else if (inner > 1 && all->logarithm) {
-        CHOOSE(log_softmax_backward_columns, width, x, y, result, outer, n, inner, first, last);
-    }
-    else if (inner > 1) {
-        CHOOSE(softmax_backward_columns, width, x, y, result, outer, n, inner, first, last);
     }
     else if (all->logarithm) {
         CHOOSE(log_softmax_backward_rows, width, x, y, result, outer, n);
