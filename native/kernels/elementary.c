@@ -2,13 +2,15 @@
  * mantissas, permutations as tables, and first approximations of reciprocals and roots. `block_loops.c` takes them where the processor has them;
  * elsewhere the functions of vecmath.h are as near.
  *
- * The coefficients come from weighted minimax fits in 40 digits. Largest errors: exp and log 0.53 ulp, tanh, sigmoid, silu, erf and erfc 2 ulp; roots
+ * The coefficients come from weighted minimax fits in 40 digits. Largest errors: exp and log 0.53 ulp, tanh and erf 1.3 ulp, sigmoid and silu 2 ulp; roots
  * are the nearest number. A tail of fewer elements than a vector goes through the same instructions: see Note [The same bits].
  */
 #include "elementary.h"
 
 #if HAS_WIDE
 #include <immintrin.h>
+
+#include "elementary_tables.h"
 
 #define VECTOR WIDEST static inline __attribute__((always_inline)) __m512
 #define ALL(x) _mm512_set1_ps(x)
@@ -99,20 +101,30 @@ VECTOR silu(__m512 x)
     return _mm512_mask3_fmadd_ps(LESS_FMA(q, lost, LESS_FMA(q, sum, above)), r, q, usual);
 }
 
-/* |x| = t / (t + 2), t = exp(2 |x|) - 1 = 2^k (exp(r) - 1) + (2^k - 1). */
+/* An odd function whose value is 1 beyond the last interval. */
+VECTOR by_octaves(const Octaves *of, __m512 x)
+{
+    __m512 a = _mm512_min_ps(ALL(of->last), MAGNITUDE(x));
+    __m512i at = _mm512_srli_epi32(_mm512_castps_si512(_mm512_max_ps(ALL(of->first), a)), 21);
+#define OF_INTERVAL(table) _mm512_permutex2var_ps(_mm512_loadu_ps(table), at, _mm512_loadu_ps((table) + 16))
+    __m512 d = _mm512_sub_ps(a, OF_INTERVAL(of->middles)), p = OF_INTERVAL(of->coefficients[5]);
+    for (int k = 4; k >= 1; k--) {
+        p = FMA(p, d, OF_INTERVAL(of->coefficients[k]));
+    }
+    __m512 level = OF_INTERVAL(of->coefficients[0]);
+    p = FMA(p, d, of->rest == 0 ? level : FMA(d, ALL(of->rest), level));
+#undef OF_INTERVAL
+    return signed_as(p, x);
+}
+
 VECTOR hyperbolic_tangent(__m512 x)
 {
-    __m512 one = ALL(1.0f), a = _mm512_min_ps(ALL(10.0f), MAGNITUDE(x)), v = _mm512_add_ps(a, a);
-    __m512 shifted = FMA(v, ALL(1.44269504f), ALL(12582912.0f)), n = _mm512_sub_ps(shifted, ALL(12582912.0f));
-    __m512 r = LESS_FMA(n, ALL(1.42860677e-6f), LESS_FMA(n, ALL(0.693145752f), v));
-    __m512 q = FMA(ALL(1.38144671e-3f), r, ALL(8.36878041e-3f));
-    q = FMA(q, r, ALL(4.16683942e-2f));
-    q = FMA(q, r, ALL(1.66665201e-1f));
-    q = FMA(q, r, ALL(4.99999934e-1f));
-    __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
-    __m512 p = FMA(_mm512_mul_ps(q, r), r, r), power = _mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(0x3F800000)));
-    __m512 t = FMA(p, power, _mm512_sub_ps(power, one)), sum = _mm512_add_ps(t, ALL(2.0f));
-    return signed_as(quotient(t, sum, _mm512_sub_ps(t, _mm512_sub_ps(sum, ALL(2.0f)))), x);
+    return by_octaves(&octaves_of_tanh, x);
+}
+
+VECTOR error_function(__m512 x)
+{
+    return by_octaves(&octaves_of_erf, x);
 }
 
 /* x = 2^k (1 + f) with f from -1/4 to 1/2; what k ln 2 + f leaves is added to the small part. The exponent of zero is -inf, of infinity inf; the mantissa
@@ -164,14 +176,6 @@ VECTOR error_function_near(__m512 square)
     q = FMA(q, square, ALL(1.12837820e-1f));
     q = FMA(q, square, ALL(-3.76126384e-1f));
     return FMA(q, square, ALL(1.28379167e-1f));
-}
-
-VECTOR error_function(__m512 x)
-{
-    __m512 a = _mm512_min_ps(ALL(10.0f), MAGNITUDE(x)), square = _mm512_mul_ps(a, a);
-    __m512 beyond = _mm512_mul_ps(tail_factor(_mm512_mul_ps(a, ALL(1.41421356f))), exponential_below(_mm512_sub_ps(ALL(0.0f), square)));
-    __m512 large = signed_as(LESS_FMA(ALL(2.0f), beyond, ALL(1.0f)), x);
-    return _mm512_mask_mov_ps(FMA(error_function_near(square), x, x), _mm512_cmp_ps_mask(a, ALL(1.0f), _CMP_GE_OQ), large);
 }
 
 VECTOR complementary_error_function(__m512 x)

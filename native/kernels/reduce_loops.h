@@ -131,32 +131,57 @@ static TARGET void NAME(sum_columns)(const char *x, npy_intp n, npy_intp stride,
 #define PRODUCT T
 #endif
 
+#ifndef INTEGER
+/* The product of n elements that lie side by side, at least 4 * STEP, as that of the lanes of four vectors. */
+static inline __attribute__((always_inline)) TARGET T NAME(product_of)(const T *x, npy_intp n)
+{
+    V p = NAME(all)(1), q = p, r = p, s = p;
+    npy_intp i = 0;
+    for (; i + 4 * STEP <= n; i += 4 * STEP) {
+        p *= NAME(load)(x + i);
+        q *= NAME(load)(x + i + STEP);
+        r *= NAME(load)(x + i + 2 * STEP);
+        s *= NAME(load)(x + i + 3 * STEP);
+    }
+    for (; i + STEP <= n; i += STEP) {
+        p *= NAME(load)(x + i);
+    }
+    p = (p * q) * (r * s);
+    T lanes[VECTOR_BYTES / sizeof(T)];
+    memcpy(lanes, &p, sizeof(V));
+    for (int half = (int)STEP / 2; half; half /= 2) {
+        for (int k = 0; k < half; k++) {
+            lanes[k] *= lanes[k + half];
+        }
+    }
+    for (; i < n; i++) {
+        lanes[0] *= x[i];
+    }
+    return lanes[0];
+}
+#endif
+
 static TARGET void NAME(product_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
 {
     (void)context;
     PRODUCT total = *(PRODUCT *)state;
     npy_intp i = 0;
+#ifndef INTEGER
+    if (stride == (npy_intp)sizeof(T) && n >= 4 * (npy_intp)STEP) {
+        T whole = NAME(product_of)((const T *)x, n);
+        if (isnormal(whole) && isnormal(total * whole)) {
+            *(T *)state = total * whole;
+            return;
+        }
+    }
+#endif
     while (i + 4 <= n) {
         /* Few at a time: products of many elements run to zero or infinity, where the order matters. */
         npy_intp stop = i + FACTORS < n ? i + FACTORS : n;
 #ifndef INTEGER
-        if (stride == (npy_intp)sizeof(T) && i + 4 * STEP <= stop) {
-            V p = NAME(all)(1), q = p, r = p, s = p;
-            for (; i + 4 * STEP <= stop; i += 4 * STEP) {
-                p *= NAME(load)((const T *)x + i);
-                q *= NAME(load)((const T *)x + i + STEP);
-                r *= NAME(load)((const T *)x + i + 2 * STEP);
-                s *= NAME(load)((const T *)x + i + 3 * STEP);
-            }
-            p = (p * q) * (r * s);
-            T lanes[VECTOR_BYTES / sizeof(T)];
-            memcpy(lanes, &p, sizeof(V));
-            for (int half = (int)STEP / 2; half; half /= 2) {
-                for (int k = 0; k < half; k++) {
-                    lanes[k] *= lanes[k + half];
-                }
-            }
-            total *= lanes[0];
+        if (stride == (npy_intp)sizeof(T) && i + 4 * (npy_intp)STEP <= stop) {
+            total *= NAME(product_of)((const T *)x + i, stop - i);
+            i = stop;
             continue;
         }
 #endif

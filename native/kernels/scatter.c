@@ -25,6 +25,12 @@ static inline int is_usual(const Line *line, npy_intp item)
     return line->width == 8 && line->index_step == 8 && line->step == 0 && line->other_step == item;
 }
 
+/* One position for a whole row, as of an index that is expanded. */
+static inline int is_one_row(const Line *line, npy_intp item)
+{
+    return line->index_step == 0 && line->step == item && line->other_step == item;
+}
+
 /* y[i] = x at its place; 0 when one is out of range. */
 #define GATHER(name, T)                                                                                                                    \
     static int name(const Line *line, char *x, char *y)                                                                                    \
@@ -39,6 +45,14 @@ static inline int is_usual(const Line *line, npy_intp item)
                 }                                                                                                                          \
                 ((T *)y)[i] = *(const T *)(x + position * scale);                                                                          \
             }                                                                                                                              \
+            return 1;                                                                                                                      \
+        }                                                                                                                                  \
+        if (is_one_row(line, sizeof(T))) {                                                                                                 \
+            npy_int64 position = index_at(line->index, line->width);                                                                       \
+            if ((npy_uint64)position >= (npy_uint64)line->size) {                                                                          \
+                return 0;                                                                                                                  \
+            }                                                                                                                              \
+            memcpy(y, x + position * line->scale, (size_t)line->n * sizeof(T));                                                            \
             return 1;                                                                                                                      \
         }                                                                                                                                  \
         for (npy_intp i = 0; i < line->n; i++) {                                                                                           \
@@ -60,6 +74,15 @@ static inline int is_usual(const Line *line, npy_intp item)
             npy_intp scale = line->scale, n = line->n;                                                                                     \
             for (npy_intp i = 0; i < n; i++) {                                                                                             \
                 T *to = (T *)(x + index[i] * scale);                                                                                       \
+                const T from = ((const T *)y)[i];                                                                                          \
+                statement;                                                                                                                 \
+            }                                                                                                                              \
+            return 1;                                                                                                                      \
+        }                                                                                                                                  \
+        if (is_one_row(line, sizeof(T))) {                                                                                                 \
+            T *row = (T *)(x + index_at(line->index, line->width) * line->scale);                                                          \
+            for (npy_intp i = 0; i < line->n; i++) {                                                                                       \
+                T *to = row + i;                                                                                                           \
                 const T from = ((const T *)y)[i];                                                                                          \
                 statement;                                                                                                                 \
             }                                                                                                                              \
@@ -196,6 +219,9 @@ static int look(const Line *line, char *x, char *y)
     (void)x;
     (void)y;
     int bad = 0;
+    if (line->index_step == 0) {
+        return (npy_uint64)index_at(line->index, line->width) < (npy_uint64)line->size;
+    }
     if (line->width == 8 && line->index_step == 8) {
         const Index8 *position = (const Index8 *)line->index;
         for (npy_intp i = 0; i < line->n; i++) {
