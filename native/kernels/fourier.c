@@ -1,18 +1,15 @@
-/* Fourier transforms of few points, in double precision by mixed radix; larger ones are numpy's. normalization: 0 none, 1 by the root of the number
- * of points, 2 by that number.
+/* Fourier transforms: of few points in double precision by mixed radix, of more by fourier_lines.c; what that declines is numpy's. normalization: 0 none,
+ * 1 by the root of the number of points, 2 by that number.
  */
+#include "fourier.h"
 #include "kinds.h"
 #include <math.h>
 
 #define MOST_POINTS 512
 #define MOST_STEPS 8192 /* about what a call of numpy's takes besides */
 
-typedef struct {
-    double re, im;
-} Number;
-
 /* exp(2 pi i k / n): the angle is taken back to an eighth of the circle, so that the axes and the diagonals are exact. */
-static Number root_of_unity(npy_intp k, npy_intp n)
+Number root_of_unity(npy_intp k, npy_intp n)
 {
     npy_intp a = 8 * k;
     int below = a > 4 * n, left, steep;
@@ -183,14 +180,19 @@ static int load(Work *work, PyArrayObject *x)
 }
 
 /* The factor, rounded as a number beside an array is. */
+static double factor_of(double count, Py_ssize_t normalization, int single)
+{
+    double scale = normalization == 0 ? 1 : normalization == 1 ? 1 / sqrt(count) : 1 / count;
+    return single ? (double)(float)scale : scale;
+}
+
 static void set_scale(Work *work, Py_ssize_t normalization, npy_intp last, int single)
 {
     double count = 1;
     for (int i = 0; i < work->count; i++) {
         count *= (double)(last && i == work->count - 1 ? last : work->dims[work->over[i]]);
     }
-    work->scale = normalization == 0 ? 1 : normalization == 1 ? 1 / sqrt(count) : 1 / count;
-    work->scale = single ? (double)(float)work->scale : work->scale;
+    work->scale = factor_of(count, normalization, single);
 }
 
 /* Frees the numbers. */
@@ -222,13 +224,163 @@ static int is_single(PyArrayObject *x)
     return PyArray_TYPE(x) == NPY_FLOAT || PyArray_TYPE(x) == NPY_CFLOAT;
 }
 
+/* ------------------------------------------------------------------------------------------------------ many points */
+
+/* An array that lies close, its dimensions, and those of the transform. */
+typedef struct {
+    PyArrayObject *x;
+    int ndim, count, width;
+    npy_intp dims[MAX_DIMS];
+    int over[MAX_DIMS];
+} Many;
+
+/* 0 to decline. Else x is held until `drop`. */
+static int read_many(Many *many, PyObject *object, PyObject *over, int numbers)
+{
+    PyArrayObject *x = (PyArrayObject *)object;
+    if (!is_array(object) || !PyArray_ISNOTSWAPPED(x) || PyArray_NDIM(x) > MAX_DIMS || PyArray_SIZE(x) == 0 || !PyTuple_Check(over)) {
+        return 0;
+    }
+    const int type = PyArray_TYPE(x), single = type == (numbers ? NPY_CFLOAT : NPY_FLOAT);
+    if (!single && type != (numbers ? NPY_CDOUBLE : NPY_DOUBLE)) {
+        return 0;
+    }
+    many->width = single ? 4 : 8;
+    many->ndim = PyArray_NDIM(x);
+    many->count = (int)PyTuple_GET_SIZE(over);
+    copy_dims(many->dims, PyArray_DIMS(x), many->ndim);
+    for (int i = 0; i < many->count; i++) {
+        many->over[i] = as_dim(PyTuple_GET_ITEM(over, i), many->ndim);
+        if (many->over[i] < 0) {
+            return 0;
+        }
+    }
+    many->x = many->count ? (PyArrayObject *)PyArray_GETCONTIGUOUS(x) : NULL;
+    return many->x != NULL;
+}
+
+static void around(const Many *many, int dim, npy_intp *outer, npy_intp *inner)
+{
+    *outer = *inner = 1;
+    for (int d = 0; d < many->ndim; d++) {
+        *(d < dim ? outer : inner) *= d == dim ? 1 : many->dims[d];
+    }
+}
+
+static double factor_of_many(const Many *many, Py_ssize_t normalization, npy_intp last)
+{
+    double count = 1;
+    for (int i = 0; i < many->count; i++) {
+        count *= (double)(i == many->count - 1 ? last : many->dims[many->over[i]]);
+    }
+    return factor_of(count, normalization, many->width == 4);
+}
+
+static PyObject *made_of(const Many *many, int numbers)
+{
+    PyArray_Descr *descr = PyArray_DescrFromType(numbers ? (many->width == 4 ? NPY_CFLOAT : NPY_CDOUBLE) : many->width == 4 ? NPY_FLOAT : NPY_DOUBLE);
+    PyObject *made = new_array(many->ndim, many->dims, descr);
+    Py_DECREF(descr);
+    return made;
+}
+
+/* Along the first `count` of the dimensions, in place; the factor goes with the last of them. */
+static int along_each(const Many *many, int count, void *data, int inverse, double by)
+{
+    for (int i = 0; i < count; i++) {
+        const int dim = many->over[i];
+        npy_intp outer, inner;
+        around(many, dim, &outer, &inner);
+        if (!fourier_complex(data, outer, many->dims[dim], inner, many->width, inverse, i == count - 1 ? by : 1)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static PyObject *many_to_numbers(PyObject *const *args, Py_ssize_t normalization, int forward)
+{
+    Many many;
+    if (!read_many(&many, args[0], args[1], 1)) {
+        return NULL;
+    }
+    PyObject *made = made_of(&many, 1);
+    if (made != NULL) {
+        void *data = PyArray_DATA((PyArrayObject *)made);
+        memcpy(data, PyArray_DATA(many.x), (size_t)PyArray_NBYTES(many.x));
+        if (!along_each(&many, many.count, data, !forward, factor_of_many(&many, normalization, many.dims[many.over[many.count - 1]]))) {
+            Py_CLEAR(made);
+        }
+    }
+    Py_DECREF(many.x);
+    return made;
+}
+
+static PyObject *many_from_reals(PyObject *const *args, Py_ssize_t normalization, int onesided)
+{
+    Many many;
+    if (!read_many(&many, args[0], args[1], 0)) {
+        return NULL;
+    }
+    const int dim = many.over[many.count - 1];
+    const npy_intp n = many.dims[dim];
+    const double by = factor_of_many(&many, normalization, n);
+    npy_intp outer, inner;
+    around(&many, dim, &outer, &inner);
+    many.dims[dim] = onesided ? n / 2 + 1 : n;
+    PyObject *made = made_of(&many, 1);
+    if (made != NULL) {
+        void *data = PyArray_DATA((PyArrayObject *)made);
+        if (!fourier_real(PyArray_DATA(many.x), data, outer, n, inner, many.dims[dim], many.width, many.count == 1 ? by : 1) ||
+            !along_each(&many, many.count - 1, data, 0, by)) {
+            Py_CLEAR(made);
+        }
+    }
+    Py_DECREF(many.x);
+    return made;
+}
+
+static PyObject *many_to_reals(PyObject *const *args, Py_ssize_t normalization, npy_intp last)
+{
+    Many many;
+    if (!read_many(&many, args[0], args[1], 1)) {
+        return NULL;
+    }
+    const int dim = many.over[many.count - 1];
+    const double by = factor_of_many(&many, normalization, last);
+    void *data = PyArray_DATA(many.x), *copy = NULL;
+    PyObject *made = NULL;
+    if (many.dims[dim] == last / 2 + 1 && (many.count == 1 || (copy = PyMem_RawMalloc((size_t)PyArray_NBYTES(many.x))) != NULL)) {
+        if (copy != NULL) {
+            data = memcpy(copy, data, (size_t)PyArray_NBYTES(many.x));
+        }
+        npy_intp outer, inner;
+        around(&many, dim, &outer, &inner);
+        if (along_each(&many, many.count - 1, data, 1, 1)) {
+            many.dims[dim] = last;
+            made = made_of(&many, 0);
+        }
+        if (made != NULL && !fourier_to_real(data, PyArray_DATA((PyArrayObject *)made), outer, last, inner, many.width, by)) {
+            Py_CLEAR(made);
+        }
+    }
+    PyMem_RawFree(copy);
+    Py_DECREF(many.x);
+    return made;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ kernels */
+
 /* self, dim, normalization, forward */
 static PyObject *c2c_kernel(PyObject *const *args)
 {
     Work work;
     Py_ssize_t normalization;
-    if (!as_index(args[2], &normalization) || !PyBool_Check(args[3]) || !read_work(&work, args[0], args[1], 0)) {
+    if (!as_index(args[2], &normalization) || !PyBool_Check(args[3])) {
         return NULL;
+    }
+    if (!read_work(&work, args[0], args[1], 0)) {
+        return many_to_numbers(args, normalization, args[3] == Py_True);
     }
     PyArrayObject *x = (PyArrayObject *)args[0];
     if (!PyTypeNum_ISCOMPLEX(PyArray_TYPE(x)) || !load(&work, x)) {
@@ -260,8 +412,11 @@ static PyObject *r2c_kernel(PyObject *const *args)
 {
     Work work;
     Py_ssize_t normalization;
-    if (!as_index(args[2], &normalization) || !PyBool_Check(args[3]) || !read_work(&work, args[0], args[1], 0)) {
+    if (!as_index(args[2], &normalization) || !PyBool_Check(args[3])) {
         return NULL;
+    }
+    if (!read_work(&work, args[0], args[1], 0)) {
+        return many_from_reals(args, normalization, args[3] == Py_True);
     }
     PyArrayObject *x = (PyArrayObject *)args[0];
     if (PyTypeNum_ISCOMPLEX(PyArray_TYPE(x)) || !load(&work, x)) {
@@ -294,9 +449,11 @@ static PyObject *c2r_kernel(PyObject *const *args)
 {
     Work work;
     Py_ssize_t normalization, last;
-    if (!as_index(args[2], &normalization) || !as_index(args[3], &last) || last < 1 || last > MOST_POINTS ||
-        !read_work(&work, args[0], args[1], last)) {
+    if (!as_index(args[2], &normalization) || !as_index(args[3], &last) || last < 1) {
         return NULL;
+    }
+    if (last > MOST_POINTS || !read_work(&work, args[0], args[1], last)) {
+        return many_to_reals(args, normalization, last);
     }
     PyArrayObject *x = (PyArrayObject *)args[0];
     const int dim = work.over[work.count - 1];
