@@ -6,7 +6,7 @@ import mindtorch_v2._autograd.wiring  # noqa: F401 (connects the floors below)
 
 from mindtorch_v2._backends.cpu.ops import matmul as kernels_matmul
 from mindtorch_v2._dispatch.calls import call_method as call
-from mindtorch_v2._dispatch.calls import call_former, is_operand, reflected
+from mindtorch_v2._dispatch.calls import call_former, is_tensor, reflected
 from mindtorch_v2._dispatch.dispatcher import call_inplace
 from mindtorch_v2._dispatch.native import road
 from mindtorch_v2._dispatch.resolver import respelled
@@ -165,7 +165,7 @@ def _addmm_activation(self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False):
 @road((tables.matmul, kernels_matmul.fast_matmul), method=True)
 def __matmul__(self, other):
     """matmul(Tensor self, Tensor other) -> Tensor"""
-    if not is_operand(other):
+    if not is_tensor(other):
         return NotImplemented
     return call(tables.matmul, (self, other))
 
@@ -173,7 +173,7 @@ def __matmul__(self, other):
 @road((tables.matmul,), method=True, reflected="arguments")
 def __rmatmul__(self, other):
     """matmul(Tensor self, Tensor other) -> Tensor"""
-    if not is_operand(other):
+    if not is_tensor(other):
         return NotImplemented
     return reflected(tables.matmul, other, self)
 

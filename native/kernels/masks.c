@@ -73,11 +73,6 @@ static Choice choice_of(npy_intp item)
     return item == 1 ? choose1 : item == 2 ? choose2 : item == 4 ? choose4 : item == 8 ? choose8 : item == 16 ? choose16 : NULL;
 }
 
-static npy_intp magnitude(npy_intp x)
-{
-    return x < 0 ? -x : x;
-}
-
 /* Dimensions of more than one element, those in which the result steps farthest first, with neighbours that follow each other put together. */
 static int dims_of(int ndim, const npy_intp *sizes, npy_intp strides[OPERANDS][MAX_DIMS], Dim *dims)
 {
@@ -91,7 +86,7 @@ static int dims_of(int ndim, const npy_intp *sizes, npy_intp strides[OPERANDS][M
             dim.step[k] = strides[k][d];
         }
         int place = count++;
-        for (; place > 0 && magnitude(dims[place - 1].step[0]) < magnitude(dim.step[0]); place--) {
+        for (; place > 0 && magnitude_of(dims[place - 1].step[0]) < magnitude_of(dim.step[0]); place--) {
             dims[place] = dims[place - 1];
         }
         dims[place] = dim;

@@ -273,11 +273,6 @@ typedef struct {
     npy_intp size, to, from;
 } Step;
 
-static inline npy_intp magnitude(npy_intp x)
-{
-    return x < 0 ? -x : x;
-}
-
 /* The dimensions of more than one element, those in which the target steps farthest first, with neighbours that follow each other put together. */
 static int steps_of(int ndim, const npy_intp *dims, const npy_intp *to, const npy_intp *from, Step *steps)
 {
@@ -288,7 +283,7 @@ static int steps_of(int ndim, const npy_intp *dims, const npy_intp *to, const np
         }
         Step step = {dims[d], to[d], from[d]};
         int place = count++;
-        for (; place > 0 && magnitude(steps[place - 1].to) < magnitude(step.to); place--) {
+        for (; place > 0 && magnitude_of(steps[place - 1].to) < magnitude_of(step.to); place--) {
             steps[place] = steps[place - 1];
         }
         steps[place] = step;
@@ -343,7 +338,7 @@ void move(int ndim, const npy_intp *dims, char *to, const npy_intp *to_strides, 
     /* The dimension along which the source runs comes last but one, unless it is the last. */
     int along = count - 1;
     for (int d = count - 2; d >= 0; d--) {
-        if (steps[d].from != 0 && magnitude(steps[d].from) < magnitude(steps[along].from) && steps[d].size > 3) {
+        if (steps[d].from != 0 && magnitude_of(steps[d].from) < magnitude_of(steps[along].from) && steps[d].size > 3) {
             along = d;
         }
     }
@@ -398,7 +393,7 @@ static int widest_step(int ndim, const npy_intp *dims, const npy_intp *to_stride
 {
     int far = 0, longest = 0;
     for (int d = 0; d < ndim; d++) {
-        if (dims[d] > 1 && (dims[far] == 1 || magnitude(to_strides[d]) > magnitude(to_strides[far]))) {
+        if (dims[d] > 1 && (dims[far] == 1 || magnitude_of(to_strides[d]) > magnitude_of(to_strides[far]))) {
             far = d;
         }
         longest = dims[d] > dims[longest] ? d : longest;
@@ -541,7 +536,7 @@ int element_of(PyObject *number, PyArray_Descr *descr, char *element)
         int overflow;
         npy_int64 x = PyLong_AsLongLongAndOverflow(number, &overflow);
         /* What float32 does not hold is rounded twice on the way to it, which numpy does its own way. */
-        if (overflow || kind < 0 || kind == KIND_F16 || ((kind == KIND_F32 || kind == KIND_B16) && magnitude(x) > 1 << 24)) {
+        if (overflow || kind < 0 || kind == KIND_F16 || ((kind == KIND_F32 || kind == KIND_B16) && magnitude_of(x) > 1 << 24)) {
             return 0;
         }
         conversions[KIND_I64][kind](element, 0, (const char *)&x, 0, 1);

@@ -36,7 +36,7 @@ static PyArrayObject *in_order_of_memory(PyArrayObject *array, PyArrayObject **v
     for (int i = ndim - 2; i >= 0; i--) {
         int here = i;
         for (int there = i + 1; there < ndim; there++) {
-            npy_intp ours = labs(PyArray_STRIDE(array, axes[here])), theirs = labs(PyArray_STRIDE(array, axes[there]));
+            const npy_uintp ours = magnitude_of(PyArray_STRIDE(array, axes[here])), theirs = magnitude_of(PyArray_STRIDE(array, axes[there]));
             if (ours == 0 || theirs == 0) {
                 continue;
             }

@@ -126,7 +126,7 @@ static TARGET void NAME(sum_columns)(const char *x, npy_intp n, npy_intp stride,
 }
 
 #ifdef INTEGER
-#define PRODUCT npy_int64
+#define PRODUCT npy_uint64 /* products wrap, which signed numbers of C may not */
 #else
 #define PRODUCT T
 #endif

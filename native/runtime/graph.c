@@ -28,6 +28,9 @@ static int grow_table(Run *run)
 /* The number of a node's visit; -1 when there is none. */
 int find_visit(const Run *run, PyObject *node)
 {
+    if (!run->slots) { /* a walk from no tensor at all */
+        return -1;
+    }
     size_t at = ((size_t)node >> 4) & (run->slots - 1);
     while (run->table[at] >= 0 && run->visits[run->table[at]].node != node) {
         at = (at + 1) & (run->slots - 1);

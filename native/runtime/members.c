@@ -218,7 +218,7 @@ static PyObject *call_requires_grad_(PyObject *self, PyObject *const *args, Py_s
     if (kwnames == NULL && (count == 0 || (count == 1 && PyBool_Check(args[0]))) && SLOT(self, S.at_base) == Py_None) {
         PyObject *node = SLOT(self, S.at_node);
         int wanted = count == 0 || args[0] == Py_True;
-        if (wanted && node == Py_None && is_differentiable(SLOT(self, S.at_dtype))) {
+        if (wanted && node == Py_None && is_differentiable(SLOT(self, S.at_dtype)) && !is_inference(self)) {
             node = new_accumulate(self);
             if (node == NULL) {
                 return NULL;
@@ -446,13 +446,13 @@ static struct {
     int number;
     PyGetSetDef property;
 } properties[] = {
-    {DEVICE, {"device", get_device, NULL, "Where the elements are.", NULL}},
+    {DEVICE, {"device", get_device, refuse_write, "Where the elements are.", "device"}},
     {REQUIRES_GRAD, {"requires_grad", get_requires_grad, set_requires_grad, "Whether operations on the tensor are recorded.", NULL}},
     {GRAD, {"grad", get_grad, set_grad, "The gradient that backward passes added up, or None.", NULL}},
-    {IS_LEAF, {"is_leaf", get_is_leaf, NULL, "Whether no operation that is recorded made the tensor.", NULL}},
+    {IS_LEAF, {"is_leaf", get_is_leaf, refuse_write, "Whether no operation that is recorded made the tensor.", "is_leaf"}},
     {DATA, {"data", get_data, set_data, "The same elements without history.", NULL}},
-    {IS_CPU, {"is_cpu", get_is_cpu, NULL, "Whether the device is the CPU.", NULL}},
-    {IS_CUDA, {"is_cuda", get_is_cuda, NULL, "Whether the device is one of CUDA.", NULL}},
+    {IS_CPU, {"is_cpu", get_is_cpu, refuse_write, "Whether the device is the CPU.", "is_cpu"}},
+    {IS_CUDA, {"is_cuda", get_is_cuda, refuse_write, "Whether the device is one of CUDA.", "is_cuda"}},
 };
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
@@ -474,7 +474,7 @@ PyObject *member(PyObject *module, PyObject *const *args, Py_ssize_t count)
     for (size_t i = 0; i < LENGTH(methods); i++) {
         if (PyUnicode_CompareWithASCIIString(args[1], methods[i].method.ml_name) == 0) {
             Py_XSETREF(fallbacks[methods[i].number], Py_NewRef(args[2]));
-            return PyDescr_NewMethod((PyTypeObject *)args[0], &methods[i].method);
+            return base_method((PyTypeObject *)args[0], &methods[i].method);
         }
     }
     for (size_t i = 0; i < LENGTH(properties); i++) {

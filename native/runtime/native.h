@@ -244,6 +244,8 @@ INTERNAL PyObject *tuple_of(int count, const npy_intp *numbers);
 INTERNAL PyObject *counter_of(PyObject *tensor); /* borrowed: the tensor refers to it */
 INTERNAL int bump_version(PyObject *tensor);
 INTERNAL int install_attributes(PyObject *tensor);
+INTERNAL int refuse_write(PyObject *self, PyObject *value, void *closure);
+INTERNAL PyObject *base_method(PyTypeObject *type, PyMethodDef *method);
 
 /* --------------------------------------------------------------------------------------------------------------- arrays */
 
@@ -452,5 +454,11 @@ INTERNAL PyObject *loop_binary(const Loop *loops, int to_bool, PyArrayObject *le
 INTERNAL int loop_inplace(const Loop *loops, PyArrayObject *target, PyArrayObject *other, PyObject *number);
 /* With a number on one side: the right one unless `reflected`. */
 INTERNAL PyObject *loop_number(const Loop *loops, int to_bool, PyArrayObject *x, PyObject *number, int reflected);
+
+/* How large a number is without its sign; the least one has no opposite. */
+static inline npy_uintp magnitude_of(npy_intp x)
+{
+    return x < 0 ? 0 - (npy_uintp)x : (npy_uintp)x;
+}
 
 #endif

@@ -295,7 +295,7 @@ PyObject *number_member(PyTypeObject *type, PyObject *name, PyObject *member)
     for (int i = 0; i < COUNT; i++) {
         if (PyUnicode_CompareWithASCIIString(name, methods[i].ml_name) == 0) {
             Py_XSETREF(fallbacks[i], Py_NewRef(member));
-            return PyDescr_NewMethod(type, &methods[i]);
+            return base_method(type, &methods[i]);
         }
     }
     return Py_NewRef(member);

@@ -341,6 +341,29 @@ static int set_field(PyObject *self, PyObject *value, void *closure)
     return 0;
 }
 
+/* What is set of an attribute that may only be read, whose name is the closure. */
+int refuse_write(PyObject *self, PyObject *value, void *closure)
+{
+    (void)self, (void)value;
+    PyErr_Format(PyExc_AttributeError, "attribute '%s' of 'torch._C.TensorBase' objects is not writable", (const char *)closure);
+    return -1;
+}
+
+/* A method of tensors, by the name that it has in PyTorch: there the class below Tensor has it. */
+PyObject *base_method(PyTypeObject *type, PyMethodDef *method)
+{
+    PyObject *descriptor = PyDescr_NewMethod(type, method);
+    if (descriptor != NULL) {
+        PyObject *name = PyUnicode_FromFormat("TensorBase.%s", method->ml_name);
+        if (name == NULL) {
+            Py_DECREF(descriptor);
+            return NULL;
+        }
+        Py_XSETREF(((PyDescrObject *)descriptor)->d_qualname, name);
+    }
+    return descriptor;
+}
+
 /* An initial value of NULL stands for 0. */
 static Field count = {&S.at_count, NULL}, number = {&S.at_number, NULL}, epoch = {&S.at_epoch, NULL}, shares = {&S.at_shares, Py_None},
              grad = {&S.at_grad, Py_None}, retains = {&S.at_retains, Py_False}, multi_view = {&S.at_multi_view, Py_False},
@@ -355,9 +378,9 @@ static PyGetSetDef getters[] = {
     {"_retains", get_field, set_field, NULL, &retains},
     {"_multi_view", get_field, set_field, NULL, &multi_view},
     {"_inference", get_field, set_field, NULL, &inference},
-    {"shape", get_shape, NULL, "The size of each dimension, a torch.Size.", NULL},
-    {"dtype", get_dtype, NULL, "The type of the elements.", NULL},
-    {"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
+    {"shape", get_shape, refuse_write, "The size of each dimension, a torch.Size.", "shape"},
+    {"dtype", get_dtype, refuse_write, "The type of the elements.", "dtype"},
+    {"ndim", get_ndim, refuse_write, "The number of dimensions.", "ndim"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -378,7 +401,7 @@ int install_attributes(PyObject *tensor)
         Py_DECREF(descriptor);
     }
     for (PyMethodDef *method = methods; method->ml_name != NULL; method++) {
-        PyObject *descriptor = PyDescr_NewMethod((PyTypeObject *)tensor, method);
+        PyObject *descriptor = base_method((PyTypeObject *)tensor, method);
         if (descriptor == NULL || PyObject_SetAttrString(tensor, method->ml_name, descriptor) < 0) {
             Py_XDECREF(descriptor);
             return -1;

@@ -13,6 +13,7 @@ user: the library puts nothing into it.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
@@ -40,6 +41,13 @@ class Size(tuple[int, ...]):
     """A shape: a tuple of ints that prints as `torch.Size([2, 3])`."""
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable = ()) -> Size:
+        made = tuple.__new__(cls, sizes)
+        for length in made:
+            if length.__class__ is not int:
+                return tuple.__new__(cls, map(_length, range(len(made)), made))
+        return made
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
@@ -83,6 +91,17 @@ class Size(tuple[int, ...]):
 
 
 Size.__module__ = "torch"
+
+
+def _length(at: int, value: Any) -> Any:
+    """A length of a Size. TypeError for what is no whole number."""
+    if isinstance(value, int) or not isinstance(
+        value, (Tensor, float, complex, str, bytes, list, tuple, dict, type(None))
+    ):
+        return value
+    if isinstance(value, Tensor) and value.numel() == 1 and not (value.is_floating_point() or value.is_complex()):
+        return value.__index__()
+    raise TypeError(f"torch.Size() takes an iterable of 'int' (item {at} is '{type(value).__name__}')")
 
 
 def _sized(sizes: tuple) -> Size:
@@ -139,6 +158,15 @@ def _rare_attribute(field: str, initial: Any) -> Any:
         setattr(rare, field, value)
 
     return property(get, set)
+
+
+def _read_only(name: str, get: Any) -> Any:
+    """A property of Tensor that may not be set, in PyTorch's words."""
+
+    def refuse(self: Tensor, *_: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+
+    return property(get, refuse, refuse)
 
 
 def _disabled_torch_dispatch_impl(*args: Any, **kwargs: Any) -> Any:
@@ -217,7 +245,7 @@ class Tensor(TensorBase):
         _multi_view = _rare_attribute("multi_view", False)
         _inference = _rare_attribute("inference", False)
 
-        dtype = property(attrgetter("_dtype"))
+        dtype = _read_only("dtype", attrgetter("_dtype"))
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return legacy_constructor(cls, *args, **kwargs)
@@ -261,7 +289,7 @@ class Tensor(TensorBase):
         if dim is None:
             return Size(self._data.shape)
         shape = self._data.shape
-        return shape[_wrap_dim(dim, len(shape))]
+        return shape[_wrap_dim(_dimension("size", dim), len(shape))]
 
     @overload
     def stride(self, dim: None = None) -> tuple: ...
@@ -272,7 +300,7 @@ class Tensor(TensorBase):
     def stride(self, dim: int | None = None) -> tuple | int:
         """Steps between elements along each dimension, in elements; or along one dimension."""
         strides = _payload.stride_of(self._data)
-        return strides if dim is None else strides[_wrap_dim(dim, len(strides))]
+        return strides if dim is None else strides[_wrap_dim(_dimension("stride", dim), len(strides))]
 
     def storage_offset(self) -> int:
         """Where the first element stands in the storage, in elements."""
@@ -330,6 +358,16 @@ def check_word(number: int) -> None:
         raise ValueError(TOO_LONG)
 
 
+def _dimension(function: str, dim: Any) -> int:
+    """The number of a dimension. TypeError for what is no whole number."""
+    if dim.__class__ is int:
+        return dim
+    if isinstance(dim, (bool, Tensor)) or not hasattr(dim, "__index__"):
+        if not isinstance(dim, Tensor) or dim.ndim or dim.is_floating_point() or dim.is_complex():
+            raise TypeError(f"{function}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+    return dim.__index__()
+
+
 def _wrap_dim(dim: int, ndim: int) -> int:
     bound = ndim or 1
     if not -bound <= dim < bound:
@@ -340,6 +378,8 @@ def _wrap_dim(dim: int, ndim: int) -> int:
     return dim % ndim
 
 
+for _name in ("shape", "device", "ndim", "itemsize", "nbytes", "_version"):
+    setattr(Tensor, _name, _read_only(_name, vars(Tensor)[_name].fget))
 Tensor.__module__ = "torch"
 _state.register_plain(Tensor)
 

@@ -195,8 +195,9 @@ def call(pick: random.Random, row: dict[str, Any]) -> None:
     for part in NAMESPACES.get(row["namespace"], "").split("."):
         home = getattr(home, part) if part else home
     if args and isinstance(args[0], torch.Tensor) and hasattr(torch.Tensor, name) and pick.random() < 0.6:
-        function = getattr(args[0], name + pick.choice(["", "", "_"]), None) or getattr(args[0], name)
-        rest = args[1:]
+        in_place = name + pick.choice(["", "", "_"])
+        name = in_place if hasattr(args[0], in_place) else name
+        function, rest = getattr(args[0], name), args[1:]
     else:
         function, rest = getattr(home, name, None) or getattr(torch.ops.aten, row["name"]), args
     if pick.random() < 0.1:

@@ -14,7 +14,6 @@ RECORDED = json.loads((Path(__file__).parent / "data" / "wrong_calls.json").read
 OTHER_CLASS = {
     "T.stft(T.ones(2,3), 1, True, True, True, 1.5, 'a')": "bools are no lengths before the signal is padded",
     "T.ones(2,3).clamp(True, T.ones(2,3))": "one limit may be a number where the other is a tensor",
-    "T.ones(2,3).addbmm(T.ones(4,5), T.ones(2,3))": "the matrices' dimensions are counted before they are looked at",
 }
 """The calls whose errors are of another class, with the reason."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 from .._dispatch import ops, overrides
@@ -31,8 +32,6 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
         given = (None,) * len(outputs)
     else:
         given = _tuple(given)
-        if len(given) != len(outputs):
-            raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     made = []
     for position, (out, grad) in enumerate(zip(outputs, given)):
         if out.__class__ is GradientEdge:
@@ -66,8 +65,21 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
             raise RuntimeError(
                 f"invalid gradient at index {position} - expected device {out.device} but got {grad.device}"
             )
+        elif (out._dtype.is_complex or grad._dtype.is_complex) and grad._dtype is not out._dtype:
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output["
+                f"{position}] has a dtype of {grad._dtype} and output[{position}] has a dtype of {out._dtype}."
+            )
         made.append(grad)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     return tuple(made)
+
+
+def _check_flag(value: Any) -> None:
+    """TypeError for what stands for no truth value where PyTorch wants one as a whole number."""
+    if not isinstance(value, (int, NoneType)) and not hasattr(value, "__index__"):
+        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
 
 
 def _ones_for(edge: GradientEdge) -> Tensor:
@@ -93,6 +105,10 @@ def backward(
             "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or call "
             "backward() outside of functorch transforms."
         )
+    if grad_tensors is not None and grad_variables is not None:
+        raise RuntimeError(
+            "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
+        )
     outputs = _tuple(tensors)
     if create_graph:
         warn_once(
@@ -109,6 +125,8 @@ def backward(
     grads = _cotangents(outputs, grad_tensors if grad_tensors is not None else grad_variables)
     _check_history(outputs)
     keep = create_graph if retain_graph is None else retain_graph
+    _check_flag(keep)
+    _check_flag(create_graph)
     run_backward(outputs, grads, keep, create_graph, inputs=inputs, accumulate=True)
 
 
@@ -161,6 +179,8 @@ def grad(
         return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     outs = _tuple(outputs)
     wanted = _tuple(inputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     grads = _cotangents(outs, grad_outputs)
     _check_history(outs)
     edges = [t.__class__ is GradientEdge for t in _edges_or_tensors(wanted, "inputs")]
@@ -168,6 +188,8 @@ def grad(
         if not is_edge and not requires_grad(tensor):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
+    for flag in (keep, create_graph, allow_unused):
+        _check_flag(flag)
     found = run_backward(outs, grads, keep, create_graph, wanted, allow_unused, accumulate=False)
     if materialize_grads:
         if any(is_edge and g is None for is_edge, g in zip(edges, found)):
@@ -192,6 +214,8 @@ def _batched(
 ) -> tuple:
     """One pass per row of the batched cotangents, stacked."""
     cotangents = _tuple(grad_outputs)
+    if any(cotangent is None for cotangent in cotangents):
+        _cotangents(_tuple(outputs), grad_outputs)
     for position, (out, cotangent) in enumerate(zip(_tuple(outputs), cotangents)):
         if cotangent is not None and tuple(cotangent._data.shape[1:]) != tuple(out._data.shape):
             raise RuntimeError(

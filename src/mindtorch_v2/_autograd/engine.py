@@ -366,7 +366,10 @@ def _accumulated(node: AccumulateGrad, grad: Tensor) -> None:
     if extras is not None and extras.post_accumulate_hooks:
         variable = node.variable
         for hook in list(extras.post_accumulate_hooks.values()):
-            hook(variable)
+            said = hook(variable)
+            if said is not None:
+                _check_result(hook, variable, said)
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def _accumulate_interior(inputs: tuple, results: list) -> None:
@@ -488,13 +491,14 @@ def _before(node: Node, grads: tuple, ends: bool = False) -> tuple:
             for hook in list(table.values()):
                 new = hook(changed[number])
                 if new is not None:
+                    _check_result(hook, changed[number], new)
                     changed[number] = new
         grads = tuple(changed)
     if extras.prehooks is not None and not ends:
         for hook in list(extras.prehooks.values()):
             new = hook(grads)
             if new is not None:
-                grads = new if isinstance(new, tuple) else (new,)
+                grads = _check_results(hook, grads, new)
     if extras.retained is not None:
         for number, reference in extras.retained.items():
             tensor = reference()
@@ -510,14 +514,41 @@ def _after(node: Node, given: tuple, grads: tuple) -> tuple:
             new = hook(given, grads)
             if new is None:
                 continue
-            new = new if isinstance(new, tuple) else (new,)
-            if len(new) != len(given):
-                raise RuntimeError(
-                    f"hook '{getattr(hook, '__name__', type(hook).__name__)}' has returned an incorrect number of values (got {len(new)}, but "
-                    f"expected {len(given)})"
-                )
-            given = new
+            given = _check_results(hook, given, new)
     return given
+
+
+def _check_results(hook: Any, given: tuple, new: Any) -> tuple:
+    """What a hook returned in the place of gradients. TypeError or RuntimeError where it cannot stand there."""
+    if not isinstance(new, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
+    if len(new) != len(given):
+        raise RuntimeError(
+            f"hook '{_called(hook)}' has returned an incorrect number of values (got {len(new)}, but expected {len(given)})"
+        )
+    for old, grad in zip(given, new):
+        if grad is not None:
+            _check_result(hook, old, grad)
+    return new
+
+
+def _check_result(hook: Any, old: Tensor | None, new: Any) -> None:
+    if old is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if not isinstance(new, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    if old._dtype is not new._dtype or old.layout is not new.layout or old.device.type != new.device.type:
+        raise RuntimeError(f"hook '{_called(hook)}' has changed the type of value (was {_kind(old)} got {_kind(new)})")
+    if old.shape != new.shape:
+        raise RuntimeError(f"hook '{_called(hook)}' has changed the size of value")
+
+
+def _called(hook: Any) -> str:
+    return getattr(hook, "__name__", "<unknown>")
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"Meta{tensor._dtype.cpp}Type" if tensor.device.type == "meta" else tensor.type()
 
 
 if native.extension is not None:

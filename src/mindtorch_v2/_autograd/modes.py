@@ -126,10 +126,19 @@ def is_inference_mode_enabled() -> bool:
     return TLS.inference
 
 
+def _check_flags(enabled: Any, check_nan: Any) -> None:
+    if enabled.__class__ is not bool or check_nan.__class__ is not bool:
+        from .._dispatch.refusals import check_bool
+
+        check_bool("set_anomaly_enabled", "enabled", enabled, 1)
+        check_bool("set_anomaly_enabled", "check_nan", check_nan, 2)
+
+
 class set_detect_anomaly:
     """Check gradients for NaN, with the failing function named: as a function, and as a context manager."""
 
     def __init__(self, mode: bool, check_nan: bool = True):
+        _check_flags(mode, check_nan)
         self.before = TLS.anomaly
         TLS.anomaly = bool(mode) and ("nan" if check_nan else True)
 
@@ -162,6 +171,7 @@ def is_anomaly_check_nan_enabled() -> bool:
 @unbound
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Detect anomalies in this thread from now on, or no more."""
+    _check_flags(enabled, check_nan)
     TLS.anomaly = bool(enabled) and ("nan" if check_nan else True)
 
 

@@ -116,7 +116,7 @@ class _ReduceScatter(Function):
     def forward(ctx: Any, input: Tensor, reduce_op: str, group_size: int, group_name: str) -> Tensor:
         ctx.said = reduce_op, group_size, group_name
         rows = _rows("reduce_scatter_tensor", input)
-        if rows % group_size:
+        if group_size < 1 or rows % group_size:
             raise RuntimeError(f"reduce_scatter_tensor: {rows} rows cannot be divided among {group_size} ranks")
         made = input.new_empty((rows // group_size, *input.shape[1:]))
         return reduce_scatter_out(input.detach(), reduce_op, group_size, group_name, made)

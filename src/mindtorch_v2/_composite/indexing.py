@@ -71,8 +71,8 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
 
 
 def _from_front(indices: Tensor, size: int) -> Tensor:
-    """Indices that count from the end, counted from the front."""
-    return F.where(F.lt(indices, 0), F.add(indices, size), indices)
+    """Indices that count from the end, or go round more often, counted from the front."""
+    return F.remainder(indices, size) if size else indices
 
 
 def nonzero_numpy(self: Tensor) -> tuple[Tensor, ...]:

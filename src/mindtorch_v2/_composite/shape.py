@@ -284,11 +284,8 @@ def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if self.dim() < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {self.dim()}")
-    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == self.dim():
+    if len({wrap_dim(dim, self.dim()) for dim in dims}) == 1:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    for dim, name in zip(dims, ("dim0", "dim1"), strict=True):
-        if not -self.dim() <= dim < self.dim():
-            raise RuntimeError(f"Rotation {name} out of range, {name} = {dim}")
     k %= 4
     if k == 1:
         return F.transpose(F.flip(self, [dims[1]]), dims[0], dims[1])

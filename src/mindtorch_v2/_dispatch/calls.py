@@ -21,6 +21,11 @@ def is_operand(value: Any) -> bool:
     return isinstance(value, (Tensor, numbers.Number, np.generic)) or hasattr(type(value), "__torch_function__")
 
 
+def is_tensor(value: Any) -> bool:
+    """The same of an operator that takes no numbers: `x @ 3` is nothing."""
+    return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
+
+
 def with_array(op: Operator, self: Tensor, other: Any) -> Any:
     """`self OP other` of an operator that numpy's arrays would answer for with the identity of objects: they count as tensors."""
     if not isinstance(other, np.ndarray):
@@ -37,9 +42,26 @@ def call_overloaded(
 ) -> Any:
     """Run the overload that the arguments fit."""
     out = kwargs.pop("out", None) if has_out else None
-    requires_grad = kwargs.pop("requires_grad", False) if is_factory else False
+    requires_grad = _flag(overloads, args, kwargs) if is_factory and "requires_grad" in kwargs else False
     op, bound = resolve(overloads, args, kwargs, method, out)
     return call_converted(op, bound, out, requires_grad)
+
+
+def _flag(overloads: tuple, args: tuple, kwargs: dict) -> bool:
+    """What a call of a factory says of `requires_grad`, which no operator has as a parameter. TypeError for what is no flag."""
+    given = kwargs["requires_grad"]
+    if given is None:
+        given = False
+    elif given is not True and given is not False:
+        from .refusals import convert_bool, refusal
+
+        flag = convert_bool(given)
+        if flag is None:
+            unsaid = TypeError(f"{overloads[0].name}(): argument 'requires_grad' must be bool")
+            raise refusal(unsaid, overloads[0].name, overloads, args, kwargs, False, False)
+        given = flag
+    del kwargs["requires_grad"]
+    return given
 
 
 def call_former(op: Operator, args: tuple, named: dict, method: bool = False, inplace: bool = False) -> Any:

@@ -73,6 +73,10 @@ def _finish(op: Operator, result: Any, requires_grad: bool) -> Any:
     if SETTINGS.wanted and SETTINGS.fill and "uninitialized" in op.tags:
         _fill(result)
     if requires_grad:
+        if requires_grad is not True:
+            from .refusals import check_bool
+
+            check_bool(op.name, "requires_grad", requires_grad)
         if result._dtype.category < CATEGORY_FLOATING:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         result.requires_grad_(True)

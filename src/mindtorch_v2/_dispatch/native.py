@@ -119,10 +119,21 @@ def connect_making(**known: Any) -> None:
 
 
 def members(owner: type, table: dict[str, Any]) -> dict[str, Any]:
-    """Members of a class by name, with what stands before them in C."""
+    """Members of a class by name, with what stands before them in C. What has no setter is refused in PyTorch's words."""
+    table = {name: _read_only(name, value) for name, value in table.items()}
     if extension is None:
         return table
     return {name: extension.member(owner, name, value) for name, value in table.items()}
+
+
+def _read_only(name: str, value: Any) -> Any:
+    if value.__class__ is not property or value.fset is not None:
+        return value
+
+    def refuse(self: Any, *_: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+
+    return property(value.fget, refuse, value.fdel or refuse, value.__doc__)
 
 
 def connect_module(module: type, on_call: tuple, on_parameter: dict, on_module: dict) -> None:

@@ -7,12 +7,13 @@ pay nothing. A call that all this lets through failed for another reason, and ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .._tensor import Tensor
 from .convert import ItemTooLong, Mismatch, convert_one
-from .operator import Operator, Param, takes_number_first
+from .operator import NO_DEFAULT, Operator, Param, takes_number_first
 
 _SORTED_AS = {
     "int": "int64_t",
@@ -149,19 +150,23 @@ def refusal(
     if method:
         args = args[1:]
     try:
-        signatures = _signatures(name, ops, method, inplace)
         hidden = any("factors_first" in op.tags for op in ops)
-        if len(signatures) == 1 and not hidden:
-            signatures[0].check(args, kwargs)
-        elif not any(signature.fits(args, kwargs) for signature in signatures):
-            count = len(args) + len(kwargs)
-            likely = [s for s in signatures if s.least <= count <= len(s.arguments)]
-            if len(likely) == 1:
-                likely[0].check(args, kwargs)
-            return TypeError(combination(name, [str(signature) for signature in signatures], args, kwargs))
+        _check_any(name, _signatures(name, ops, method, inplace), args, kwargs, hidden)
     except (Refused, _WrongItem) as refused:
         return TypeError(str(refused))
     return error
+
+
+def _check_any(name: str, signatures: Sequence[_Signature], args: tuple, kwargs: dict, hidden: bool = False) -> None:
+    """Refused, or _WrongItem, where none of the signatures takes the arguments. hidden: there is one more, of which nothing is said."""
+    if len(signatures) == 1 and not hidden:
+        signatures[0].check(args, kwargs)
+    elif not any(signature.fits(args, kwargs) for signature in signatures):
+        count = len(args) + len(kwargs)
+        likely = [s for s in signatures if s.least <= count <= len(s.arguments)]
+        if len(likely) == 1:
+            likely[0].check(args, kwargs)
+        raise Refused(combination(name, [str(signature) for signature in signatures], args, kwargs))
 
 
 def _is_int(value: Any) -> bool:
@@ -278,6 +283,8 @@ class _Accepts:
 
     def __call__(self, value: Any, number: int) -> int | None:
         param = self.param
+        if param.type == "Any":
+            return None
         if isinstance(value, (tuple, list)) and not param.is_list:
             return -1
         if param.type == "Device" and value.__class__ in (int, str):
@@ -393,6 +400,7 @@ def type_name(value: Any) -> str:
 
 
 _QUALIFIED = {
+    "UntypedStorage": "torch.storage.UntypedStorage",
     **{name: f"torch.{name}" for name in ("dtype", "device", "layout", "memory_format", "Size", "finfo", "iinfo")},
     "Generator": "torch._C.Generator",
 }
@@ -468,3 +476,64 @@ def _detailed(value: Any) -> str:
     if isinstance(value, list):
         return f"{name} of [{inner}]"
     return f"{name} of ({inner}{',' if len(value) == 1 else ''})"
+
+
+# ------------------------------------------------------------------------------------------------------ functions by hand
+
+
+def check_by_text(name: str, texts: tuple[str, ...], args: tuple, kwargs: dict) -> None:
+    """TypeError for arguments that none of the signatures takes, which are given as the schema writes them: `int[] size, *, MemoryFormat? memory_format=None`."""
+    try:
+        _check_any(name, _from_texts(name, texts), args, kwargs)
+    except (Refused, _WrongItem) as refused:
+        raise TypeError(str(refused)) from None
+
+
+@functools.cache
+def _from_texts(name: str, texts: tuple[str, ...]) -> list[_Signature]:
+    return [_Signature(name, [_argument(_NOTHING, param, 1, False) for param in _params(text)]) for text in texts]
+
+
+def _params(text: str) -> Iterator[Param]:
+    keyword = False
+    for part in text.split(", ") if text else ():
+        if part == "*":
+            keyword = True
+            continue
+        words, given, default = part.partition("=")
+        kind, _, name = words.partition(" ")
+        base, is_list, _ = kind.removesuffix("?").partition("[]")
+        value = _CONSTANTS.get(default, default) if given else NO_DEFAULT
+        yield Param(name, base, kind.endswith("?"), bool(is_list), default=value, keyword=keyword)
+
+
+_CONSTANTS = {"None": None, "True": True, "False": False, "[]": ()}
+
+
+def wrong_type(function: str, name: str, position: int, kind: str, value: object) -> TypeError:
+    """The error of a function that is written by hand, for an argument of another type. Position 0: it goes by its name alone."""
+    where = f" (position {position})" if position else ""
+    return TypeError(f"{function}(): argument '{name}'{where} must be {kind}, not {type_name(value)}")
+
+
+def check_tensor(function: str, value: object, name: str = "input", position: int = 1) -> None:
+    """TypeError for what is no tensor."""
+    if not isinstance(value, Tensor):
+        raise wrong_type(function, name, position, "Tensor", value)
+
+
+def check_bool(function: str, name: str, value: object, position: int = 0) -> None:
+    """TypeError for what is neither True nor False."""
+    if value is not True and value is not False and convert_bool(value) is None:
+        raise wrong_type(function, name, position, "bool", value)
+
+
+def convert_bool(value: object) -> bool | None:
+    """The flag that a value stands for, as numpy's bools and tensors of one do; None for all else."""
+    try:
+        return convert_one(_NOTHING, _BOOL, value, 0)
+    except Mismatch:
+        return None
+
+
+_BOOL = Param("flag", "bool")

@@ -118,6 +118,13 @@ def baddbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) 
 @rule(flops="2 * numel(batch1) * size(batch2, -1)")
 def addbmm(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Spec:
     """beta * self + alpha * the sum of batch1 @ batch2 over the batch: [n, m]."""
+    sizes = []
+    for batch, dim in ((batch1, 1), (batch2, 2)):  # the result's shape is read before the matrices are looked at
+        if not batch.dim():
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        sizes.append(batch.shape[wrap_dim(dim, batch.dim())])
+    if batch1.dim() != 3 or batch2.dim() != 3:
+        expand(self, sizes)
     _check_three(batch1, batch2)
     if batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(

@@ -15,6 +15,7 @@ from ..._above import above
 from ..._device import chosen_device, default_device, placed as _device
 from ..._dispatch import native, ops
 from ..._dispatch.convert import _dtype as _convert_dtype
+from ..._dispatch.refusals import check_bool, check_by_text, combination
 from ..._dtype import DTYPES, dtype as _dtype_class
 from ..._memory import MOST_DIMENSIONS
 from ..._rules.promotion import promote_types, scalar_dtype
@@ -100,7 +101,13 @@ def _shape(data: Any, kind: _dtype_class, level: int = 0) -> tuple:
             if kind.category < 2:
                 raise TypeError(f"'{type(item).__name__}' object cannot be interpreted as an integer")
             raise TypeError(f"must be real number, not {type(item).__name__}")
+        if not first and isinstance(item, (Tensor, ndarray)) and item.shape:
+            _plain(item, kind)  # one number may stand among others
+            continue
         shape = _shape(item, kind, level + 1)
+        if first and not shape and isinstance(data[0], (Tensor, ndarray)):
+            _plain(data[0], kind)
+            first = ()
         if shape != first:
             if len(shape) == 0 or len(first) == 0:
                 raise TypeError("not a sequence")
@@ -140,8 +147,6 @@ def _plain(data: Any, kind: _dtype_class) -> Any:
         return list(data)
     if isinstance(data, ndarray) and data.size == 1:
         return data.item()
-    if isinstance(data, (str, bytes)):
-        raise ValueError(f"too many dimensions '{type(data).__name__}'")
     if not isinstance(data, (numbers.Number, np.generic)) or (isinstance(data, complex) and 0 < kind.category < 3):
         if kind.category > 1:
             raise TypeError(f"must be real number, not {type(data).__name__}")
@@ -288,6 +293,7 @@ def tensor(
         raise TypeError('tensor() missing 1 required positional arguments: "data"')
     where = None if device is None else _device(device)
     dtype = dtype_argument("tensor", dtype)
+    _check_flags("tensor", requires_grad=requires_grad, pin_memory=pin_memory)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -308,6 +314,12 @@ def tensor(
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         made.requires_grad_(True)
     return made
+
+
+def _check_flags(function: str, **flags: Any) -> None:
+    for name, flag in flags.items():
+        if flag is not True and flag is not False:
+            check_bool(function, name, flag)
 
 
 def _place(made: Tensor, where: Any) -> Tensor:
@@ -342,6 +354,7 @@ def asarray(
     """
     where = None if device is None else _device(device)
     dtype = dtype_argument("asarray", dtype)
+    _check_flags("asarray", copy=False if copy is None else copy, requires_grad=requires_grad)
     from ..._storage import UntypedStorage
     from ..._typed_storage import TypedStorage
 
@@ -383,6 +396,10 @@ def frombuffer(
 ) -> Tensor:
     """A 1-D tensor over the memory of an object with the buffer protocol."""
     dtype = dtype_argument("frombuffer", dtype) or _dtype.get_default_dtype()
+    for name, number in (("count", count), ("offset", offset)):
+        if number.__class__ is not int:
+            check_by_text("frombuffer", (f"*, int {name}=0",), (), {name: number})
+    _check_flags("frombuffer", requires_grad=requires_grad)
     try:
         view = memoryview(buffer).cast("B")
     except TypeError as error:
@@ -421,6 +438,15 @@ def frombuffer(
     return made.requires_grad_(True) if requires_grad else made
 
 
+_SIGNATURES_OF_NEW = (
+    "(*, torch.device device = None)",
+    "(torch.Storage storage)",
+    "(Tensor other)",
+    "(tuple of ints size, *, torch.device device = None)",
+    "(object data, *, torch.device device = None)",
+)
+
+
 def legacy_tensor(
     kind: _dtype_class, *args: Any, device: Any = None, like: Tensor | None = None, **kwargs: Any
 ) -> Tensor:
@@ -428,6 +454,9 @@ def legacy_tensor(
 
     like: the tensor whose `new` it is. RuntimeError for a device of another type than its (the CPU), and for any device beside a tensor.
     """
+    if kwargs:
+        given = kwargs if device is None else {"device": device, **kwargs}
+        raise TypeError(combination("new", _SIGNATURES_OF_NEW, args, given))
     where = _device(device) if device is not None else default_device() if like is None else like.device
     if device is not None and len(args) == 1 and isinstance(args[0], Tensor):
         if like is None:
@@ -460,14 +489,15 @@ def legacy_tensor(
     if all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in args):
         return ops.empty(tuple(int(n) for n in args), dtype=kind, device=where)
     if len(args) > 1:
-        kinds = ", ".join(_type_name(type(arg)) for arg in args)
         wrong = next(n for n, arg in enumerate(args) if not isinstance(arg, (int, np.integer)) or isinstance(arg, bool))
         if wrong:
             raise TypeError(
                 f"new(): argument 'size' failed to unpack the object at pos {wrong + 1} with error "
                 f'"type must be tuple of ints,but got {type(args[wrong]).__name__}"'
             )
-        raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")
+        raise TypeError(combination("new", _SIGNATURES_OF_NEW, args, kwargs))
+    if isinstance(first, str):
+        raise TypeError("new(): invalid data type 'str'")
     raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
 
 

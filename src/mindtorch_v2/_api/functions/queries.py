@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._dispatch.convert import as_dtype
 from ..._dispatch.native import builtin
+from ..._dispatch.refusals import check_tensor
 from ..._dtype import dtype
 from ..._rules import geometry, promotion
 from ..._tensor import Tensor
@@ -27,36 +28,42 @@ def is_storage(obj: object) -> bool:
 @builtin
 def is_floating_point(input: Tensor) -> bool:
     """Whether a tensor's dtype is a floating one."""
+    check_tensor("is_floating_point", input)
     return input._dtype.is_floating_point
 
 
 @builtin
 def is_complex(input: Tensor) -> bool:
     """Whether a tensor's dtype is a complex one."""
+    check_tensor("is_complex", input)
     return input._dtype.is_complex
 
 
 @builtin
 def is_conj(input: Tensor) -> bool:
     """Whether a tensor is a lazy conjugate: never, conjugates are computed."""
+    check_tensor("is_conj", input)
     return False
 
 
 @builtin
 def is_neg(input: Tensor) -> bool:
     """Whether a tensor is a lazy negation: never, negations are computed."""
+    check_tensor("is_neg", input)
     return False
 
 
 @builtin
 def is_distributed(input: Tensor) -> bool:
     """Whether a tensor is one part of several processes': never."""
+    check_tensor("is_distributed", input)
     return False
 
 
 @builtin
 def is_signed(input: Tensor) -> bool:
     """Whether a tensor's dtype has negative values."""
+    check_tensor("is_signed", input)
     return input._dtype.is_signed
 
 
@@ -72,44 +79,50 @@ def _debug_has_internal_overlap(input: Tensor) -> int:
 @builtin
 def is_inference(input: Tensor) -> bool:
     """Whether a tensor, or what it is a view of, was made in inference mode."""
+    check_tensor("is_inference", input)
     return input.is_inference()
 
 
 @builtin
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not zero. RuntimeError for more elements."""
+    check_tensor("is_nonzero", input)
     return bool(input)
 
 
 @builtin
 def numel(input: Tensor) -> int:
     """The number of elements. TypeError for what is no tensor."""
-    if not isinstance(input, Tensor):
-        raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    check_tensor("numel", input)
     return input.numel()
 
 
 @builtin
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape."""
+    check_tensor("is_same_size", input)
+    check_tensor("is_same_size", other, "other", 2)
     return input.is_same_size(other)
 
 
 @builtin
 def get_device(input: Tensor) -> int:
     """The index of the device; -1 on the CPU."""
+    check_tensor("get_device", input)
     return input.get_device()
 
 
 @builtin
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are computed at once."""
+    check_tensor("resolve_conj", input)
     return input
 
 
 @builtin
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: negatives are computed at once."""
+    check_tensor("resolve_neg", input)
     return input
 
 

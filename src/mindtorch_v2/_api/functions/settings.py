@@ -97,6 +97,8 @@ def get_float32_matmul_precision() -> str:
 @unbound
 def set_flush_denormal(mode: bool) -> bool:
     """Whether denormals can be flushed: numpy has no such switch, so False."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")
     return False
 
 
@@ -138,6 +140,8 @@ def get_num_interop_threads() -> int:
 @unbound
 def set_num_interop_threads(count: int) -> None:
     """Record the number; there is no inter-operator parallelism. RuntimeError below 1."""
+    if not isinstance(count, int):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
     _settings["interop_threads"] = int(count)
@@ -145,6 +149,8 @@ def set_num_interop_threads(count: int) -> None:
 
 def set_warn_always(mode: bool) -> None:
     """Whether warnings that are given once are given each time."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(mode).__name__}")
     set_always(bool(mode))
 
 

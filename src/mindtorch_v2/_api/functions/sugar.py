@@ -19,7 +19,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     """Pieces of one size, or of the given sizes, along a dimension; views."""
     if isinstance(split_size_or_sections, (list, tuple)):
         return ops.split_with_sizes(tensor, tuple(split_size_or_sections), dim)
-    return ops.split(tensor, split_size_or_sections, dim)
+    if isinstance(split_size_or_sections, int) or not isinstance(tensor, Tensor):
+        return ops.split(tensor, split_size_or_sections, dim)
+    return ops.split_with_sizes(tensor, split_size_or_sections, dim)
 
 
 @overridable
@@ -93,7 +95,9 @@ def unique(
     if dim is not None:
         values, inverse, counts = ops.unique_dim(input, dim, sorted, return_inverse, return_counts)
     else:
-        values, inverse, counts = ops._unique2(input, sorted, return_inverse, return_counts)
+        values, inverse, counts = ops._unique2(
+            input, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts
+        )
     return _chosen(values, inverse, counts, return_inverse, return_counts)
 
 
@@ -131,6 +135,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     """The p-norm distances of all pairs of rows, of shape (*batch, rows of x1, rows of x2). ValueError for an unknown `compute_mode`."""
     if compute_mode not in _CDIST_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if isinstance(p, (int, float)) and p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
     return ops.cdist(x1, x2, p, _CDIST_MODES[compute_mode])
 
 
@@ -207,6 +213,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """A contraction over the last `dims` dimensions of a and the first of b, or over the listed pairs."""
     if isinstance(dims, Tensor):
         dims = dims.item() if dims.numel() == 1 else dims.tolist()
+    if not isinstance(dims, (int, list, tuple)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got "
+            f"dims={dims}"
+        )
     if isinstance(dims, (list, tuple)):
         left, right = (list(d) if isinstance(d, (list, tuple)) else [d] for d in dims)
     else:
@@ -233,6 +244,8 @@ def histogramdd(
     `bins` is a count, a count per dimension, or the edges per dimension; `range` the smallest and the largest edge of each dimension, in one
     list. `weight` has a number per point. RuntimeError where their counts do not fit.
     """
+    if input.dim() < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     points = ops.reshape(input, [-1, input.shape[-1]])
     count = points.shape[-1]
     given = [bins] * count if isinstance(bins, int) else list(bins)
@@ -269,6 +282,8 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The indices of the non-zero elements: a matrix of rows, or a tuple of index vectors."""
     if out is not None and not isinstance(out, Tensor):
         raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if not isinstance(as_tuple, bool):
+        raise TypeError(f"nonzero(): argument 'as_tuple' must be bool, not {type(as_tuple).__name__}")
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")

@@ -32,6 +32,7 @@ from ..._storage import UntypedStorage, address, storage_of, strided_view, view_
 from ..._tensor import Tensor, bump_version, wrap
 from ..._typed_storage import LEGACY_STORAGES, TypedStorage, legacy_name
 from ..functions import types
+from .signatures import checked
 
 
 def _flag(device_type: str) -> property:
@@ -147,6 +148,8 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor in pinned memory: itself, or a copy without history. RuntimeError for a tensor that is not on the CPU."""
+    if device is not None:
+        placed(device)
     if self.device.type != "cpu":
         raise RuntimeError(f"cannot pin '{types.type_name(self)}' only dense CPU tensors can be pinned")
     if _is_pinned(settled(self)):
@@ -180,13 +183,12 @@ def is_shared(self: Tensor) -> bool:
     return storage_of(exposed(self)).is_shared()
 
 
-_WRONG_SOURCE = (
-    "set_() received an invalid combination of arguments - got ({0}), but expected one of:\n"
-    " * ()\n      didn't match because some of the arguments have invalid types: (!{0}!)\n"
-    " * (torch.Storage source)\n      didn't match because some of the arguments have invalid types: (!{0}!)\n"
-    " * (torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None)\n"
-    " * (Tensor source)\n      didn't match because some of the arguments have invalid types: (!{0}!)\n"
-    " * (Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None)\n"
+_SIGNATURES_OF_SET = (
+    "()",
+    "(torch.Storage source)",
+    "(torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None)",
+    "(Tensor source)",
+    "(Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None)",
 )
 
 
@@ -195,8 +197,17 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
     RuntimeError when the geometry does not fit in it, when it is on another device, and for a leaf that requires grad.
     """
-    if not (source is None or isinstance(source, (Tensor, TypedStorage, UntypedStorage))):
-        raise TypeError(_WRONG_SOURCE.format(type(source).__name__))
+    numbers = (size, () if stride is None else stride)
+    if not (
+        (source is None or isinstance(source, (Tensor, TypedStorage, UntypedStorage)))
+        and hasattr(type(storage_offset), "__index__")
+        and (size is None or all(isinstance(n, (tuple, list)) and all(map(_is_index, n)) for n in numbers))
+    ):
+        from ..._dispatch.refusals import combination
+
+        given = (source, storage_offset or None, size, stride)
+        most = max((n for n, value in enumerate(given, 1) if value is not None), default=0)
+        raise TypeError(combination("set_", _SIGNATURES_OF_SET, given[:most], {}))
     if self.requires_grad and self.is_leaf and TLS.grad_enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if source is not None and source.device.type != self.device.type:
@@ -235,6 +246,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if self._node.__class__ is AccumulateGrad:  # what was computed of the former elements is no history of these
         self._node = AccumulateGrad(self)
     return self
+
+
+def _is_index(value: Any) -> bool:
+    return hasattr(type(value), "__index__")
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
@@ -375,4 +390,4 @@ MEMBERS: dict[str, Any] = {
     "type": types.tensor_type,
     "_cdata": property(id),
 }
-ATTACHED = native.members(Tensor, MEMBERS)
+ATTACHED = native.members(Tensor, checked(MEMBERS))

@@ -26,6 +26,7 @@ from ..._sparse_payload import SparsePayload
 from ..._state import TLS
 from ..._tensor import Tensor
 from ..._warnings import warn_once
+from .signatures import checked
 
 
 class MetaReadError(NotImplementedError, TypeError):
@@ -156,6 +157,13 @@ def parse_to(args: tuple, kwargs: dict) -> tuple:
         layout = rest.pop(0)
     if other is not None:
         kind, where = other._dtype, other.device
+    if not (
+        (non_blocking is None or isinstance(non_blocking, bool))
+        and isinstance(copy, bool)
+        and (layout is None or isinstance(layout, _memory_format))
+        and (where is None or isinstance(where, (str, int, _device)))
+    ):
+        raise _refused(args, named)
     if where is not None:
         where = placed(where)
     return kind, where, copy, layout, bool(non_blocking)
@@ -353,7 +361,7 @@ def new_tensor(
     return tensor(data, dtype=kind, device=device or self.device, requires_grad=requires_grad)
 
 
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def new(self: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
     """The legacy constructor, in this tensor's dtype."""
     from ..functions.construct import legacy_tensor
 
@@ -361,7 +369,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
         from ..functions.sparse import legacy_sparse_tensor
 
         return legacy_sparse_tensor(self._dtype, args, device or self.device)
-    return legacy_tensor(self._dtype, *args, device=device, like=self)
+    return legacy_tensor(self._dtype, *args, device=device, like=self, **kwargs)
 
 
 def __dlpack__(
@@ -426,5 +434,5 @@ MEMBERS: dict[str, Any] = {
     "__dlpack_device__": __dlpack_device__,
     "_to_dtype": lambda self, kind: convert(self, kind, None),
 }
-ATTACHED = native.members(Tensor, MEMBERS)
+ATTACHED = native.members(Tensor, checked(MEMBERS))
 native.connect_casts(ops._to_copy, {name: DTYPES[kind] for name, kind in CASTS.items()})

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from ..._dispatch import native
 from ..._tensor import Tensor
 from ..functions import removed
+from .signatures import checked
 
 
 def _removed(name: str) -> Callable[..., NoReturn]:
@@ -86,4 +87,4 @@ MEMBERS: dict[str, Any] = {
     "grad_dtype": property(_grad_dtype),
     "name": property(_name),
 }
-ATTACHED = native.members(Tensor, MEMBERS)
+ATTACHED = native.members(Tensor, checked(MEMBERS))

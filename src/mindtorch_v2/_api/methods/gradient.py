@@ -26,6 +26,7 @@ from ..._handles import RemovableHandle
 from ..._sparse_payload import SparsePayload
 from ..._state import TLS
 from ..._tensor import Tensor, belongs_to_inference, wrap
+from .signatures import checked
 
 
 def _get_requires_grad(self: Tensor) -> bool:
@@ -59,6 +60,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         return self
     if not (self._dtype.is_floating_point or self._dtype.is_complex):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    if self._inference and not TLS.inference:
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     if node is None:
         self._node = AccumulateGrad(self)
         if self._base is not None:
@@ -303,4 +306,4 @@ MEMBERS = {
     "_is_view": _is_view,
     "output_nr": property(_output_nr),
 }
-ATTACHED = native.members(Tensor, MEMBERS)
+ATTACHED = native.members(Tensor, checked(MEMBERS))

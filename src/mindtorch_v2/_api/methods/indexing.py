@@ -16,14 +16,17 @@ from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension
 from ..._autograd.node import live_node, requires_grad
 from ..._autograd.wiring import VIEW
 from ..._dispatch import native, ops, overrides
+from ..._dispatch.refusals import type_name
 from ..._dtype import DTYPES
 from ..._memory import FAR
 from ..._payload import is_expanded
 from ..._pending import settled
 from ..._state import PLAIN, SPARSE, TLS
 from ..._tensor import Tensor, bump_version, check_word, rare_of
+from .signatures import checked
 
 _new = object.__new__
+_OF_HEAP = 1 << 9  # a flag of classes that are written in Python, whose names in C are without their module
 _int64, _bool, _uint8 = (DTYPES[name] for name in ("int64", "bool", "uint8"))
 
 
@@ -179,8 +182,22 @@ def _store(data: ndarray, index: Any, value: Any) -> bool:
 
 
 def _as_value(value: Any, like: Tensor) -> Tensor:
+    """A number as a tensor. TypeError for all else: what is assigned is a tensor, or a number of Python's, which some of numpy's are."""
     from ..functions.construct import tensor
 
+    if not isinstance(value, (int, float, complex, np.integer)) and not hasattr(type(value), "__torch_function__"):
+        kind = type(value)
+        name = (
+            kind.__qualname__
+            if kind.__flags__ & _OF_HEAP or kind.__module__ == "builtins"
+            else f"{kind.__module__}.{kind.__qualname__}"
+        )
+        raise TypeError(f"can't assign a {type_name(value) if name == kind.__name__ else name} to a {like.type()}")
+    if isinstance(value, complex) and not like._dtype.is_complex and value.imag:
+        if like._dtype is _bool:
+            return tensor(True, device=like.device)
+        to = "int64_t" if like._dtype.category == 1 else like._dtype.cpp.lower()
+        raise RuntimeError(f"value cannot be converted to type {to} without overflow")
     return tensor(value, dtype=like._dtype, device=like.device)
 
 
@@ -331,7 +348,9 @@ def _item(part: Any) -> Any:
         from ..functions.construct import tensor
 
         made = tensor(part if not isinstance(part, range) else list(part), device="cpu")
-        return made.to(_int64) if made.numel() == 0 else made
+        if made._dtype.is_complex:
+            raise TypeError("'complex' object cannot be interpreted as an integer")
+        return made if made.numel() and made._dtype.category < 2 else made.to(_int64)
     if isinstance(part, ndarray):
         from ..functions.construct import from_numpy
 
@@ -398,4 +417,4 @@ MEMBERS = {
     "__delitem__": __delitem__,
     "__setitem__": native.subscript(__setitem__, _view_operators),
 }
-ATTACHED = native.members(Tensor, MEMBERS)
+ATTACHED = native.members(Tensor, checked(MEMBERS))

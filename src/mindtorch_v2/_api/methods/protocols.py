@@ -15,6 +15,7 @@ from ..._printing import tensor_repr
 from ..._serialization import rebuild
 from ..._storage import MetaStorage
 from ..._tensor import Tensor, alias_as
+from .signatures import checked
 
 
 def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
@@ -148,4 +149,4 @@ MEMBERS: dict[str, Any] = {
     "__array_wrap__": __array_wrap__,
     "__torch_function__": classmethod(__torch_function__),
 }
-ATTACHED = native.members(Tensor, MEMBERS)
+ATTACHED = native.members(Tensor, checked(MEMBERS))

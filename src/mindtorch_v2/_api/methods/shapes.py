@@ -8,6 +8,7 @@ from ..._autograd import wiring as _wiring  # noqa: F401 (connects the extension
 from ..._dispatch import native, ops
 from ..._pending import exposed, settled
 from ..._tensor import Tensor, bump_version
+from .signatures import checked
 
 
 def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple:
@@ -132,7 +133,7 @@ def _write(part: Tensor, value: Any) -> None:
     if isinstance(value, Tensor):
         ops.copy_(part, value)
     else:
-        ops.fill_(part, value)
+        part[...] = value
 
 
 MEMBERS: dict[str, Any] = {
@@ -154,4 +155,4 @@ MEMBERS: dict[str, Any] = {
     "map2_": map2_,
     "is_same_size": is_same_size,
 }
-ATTACHED = native.members(Tensor, MEMBERS)
+ATTACHED = native.members(Tensor, checked(MEMBERS))

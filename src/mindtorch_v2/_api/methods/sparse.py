@@ -7,6 +7,7 @@ from typing import Any
 from ..._dispatch import native
 from ..._tensor import Tensor
 from ..functions import sparse
+from .signatures import checked
 
 MEMBERS: dict[str, Any] = {
     "is_coalesced": sparse.is_coalesced,
@@ -18,4 +19,4 @@ MEMBERS: dict[str, Any] = {
     "_dimV": sparse.dense_dim,
     "to_sparse_coo": sparse.to_sparse_coo,
 }
-ATTACHED = native.members(Tensor, MEMBERS)
+ATTACHED = native.members(Tensor, checked(MEMBERS))
