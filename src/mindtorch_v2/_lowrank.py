@@ -48,7 +48,8 @@ def svd_lowrank(
     """
     q = 6 if q is None else q
     target = A if M is None else A - M.broadcast_to(A.shape)
-    wide = A.shape[-2] < A.shape[-1]
+    m, n = A.shape[-2:]
+    wide = m < n
     if wide:
         target = target.mH
     basis = get_approximate_basis(target, q, niter)

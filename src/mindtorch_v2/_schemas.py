@@ -162,3 +162,75 @@ def _value(text: str) -> Any:
         if re.fullmatch(r"[A-Za-z_]\w*", text) and text not in ("None", "True", "False")
         else ast.literal_eval(text)
     )
+
+
+# ------------------------------------------------------------------------------------------------------------- calls that do not fit
+
+
+def unfit(schema: FunctionSchema, args: tuple, kwargs: dict[str, Any]) -> str | None:
+    """Why arguments that were refused are none of a signature's, in the words of PyTorch's operators; None where they are."""
+    return _unfit(schema, args, kwargs, _REFUSED) or _unfit(schema, args, kwargs, _NO_NUMBERS)
+
+
+def _unfit(
+    schema: FunctionSchema, args: tuple, kwargs: dict[str, Any], refused: dict[str, tuple[type, ...]]
+) -> str | None:
+    name, arguments = schema.name, schema.arguments
+    if len(args) > len(arguments):
+        return f"{name}() expected at most {len(arguments)} argument(s) but received {len(args)} argument(s). Declaration: {schema}"
+    given = dict(kwargs)
+    used = 0
+    for place, argument in enumerate(arguments):
+        if place < len(args):
+            if argument.kwarg_only:
+                most = sum(not a.kwarg_only for a in arguments)
+                return f"{name}() takes {most} positional argument(s) but {len(args)} was/were given.  Declaration: {schema}"
+            if argument.name in given:
+                return f"Argument '{argument.name}' specified both as positional and keyword argument. Schema: {schema}"
+            value = args[place]
+        elif argument.name in given:
+            value = given.pop(argument.name)
+        elif argument.has_default_value():
+            continue
+        else:
+            return f"{name}() is missing value for argument '{argument.name}'. Declaration: {schema}"
+        if not _fits(argument.type, value, refused):
+            if argument.type == "Tensor":
+                why = f"Unable to cast {value} to Tensor"
+            elif argument.type == "number":
+                why = f"Cannot cast {value} to number"
+            else:
+                inner = next((v for v in value if not _fits("int", v, refused)), value) if argument.type == "List[int]" and isinstance(value, list) else value  # fmt: skip
+                why = (
+                    f"Unable to cast Python instance of type {type(inner)} to C++ type '?' (#define "
+                    "PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)"
+                )
+            return (
+                f"{name}() Expected a value of type '{argument.type}' for argument '{argument.name}' but instead found type "
+                f"'{type(value).__name__}'.\nPosition: {used}\nValue: {value!r}\nDeclaration: {schema}\nCast error details: {why}"
+            )
+        used += 1
+    if given:
+        return f"Unknown keyword argument '{next(iter(given))}' for operator '{name}'. Schema: {schema}"
+    return None
+
+
+def _fits(kind: str, value: Any, refused: dict[str, tuple[type, ...]]) -> bool:
+    """Whether a value may be one of the kind. What this library has classes of its own for is looked at later."""
+    if kind.startswith("Optional["):
+        return value is None or _fits(kind[9:-1], value, refused)
+    if kind.startswith("List["):
+        return isinstance(value, (list, tuple)) and all(_fits(kind[5:-1], item, refused) for item in value)
+    return not isinstance(value, refused.get(kind, ()))
+
+
+_REFUSED: dict[str, tuple[type, ...]] = {
+    "Tensor": (str, bytes, list, tuple, dict, set),
+    "number": (str, bytes, list, tuple, dict, set),
+    "int": (str, bytes, float, complex, list, tuple, dict, set),
+    "float": (str, bytes, complex, list, tuple, dict, set),
+    "bool": (str, bytes, float, complex, list, tuple, dict, set),
+    "str": (int, float, complex, list, tuple, dict, set),
+}
+"""By kinds the plain values that are none. Numbers may stand for tensors, where the operator takes them."""
+_NO_NUMBERS = {**_REFUSED, "Tensor": (*_REFUSED["Tensor"], int, float, complex)}

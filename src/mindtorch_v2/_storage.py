@@ -306,6 +306,8 @@ class UntypedStorage(StorageBase):
 
     def byteswap(self, dtype: _dtype.dtype) -> None:
         """Reverse the byte order of every element of `dtype` in place."""
+        if not isinstance(dtype, _dtype.dtype):
+            raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
         size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         self._root.reshape(-1, size)[:] = self._root.reshape(-1, size)[:, ::-1].copy()
 

@@ -23,7 +23,7 @@ from ._dispatch.buffers import resize_out
 from ._dispatch.dispatcher import call_converted, call_inplace
 from ._dispatch.operator import Operator
 from ._dispatch.resolver import resolve
-from ._schemas import FunctionSchema, Tag, plain
+from ._schemas import FunctionSchema, Tag, plain, unfit
 from ._tensor import Tensor
 
 _OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))  # of factories, which a buffer gives
@@ -66,7 +66,13 @@ class OpOverload:
         return any(a.alias_info is not None and not a.is_write for a in self._schema.arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        try:
+            return self._function(*args, **kwargs)
+        except (TypeError, AttributeError) as error:
+            why = unfit(self._schema, args, kwargs)
+            if why is None:
+                raise
+            raise RuntimeError(why) from error
 
     def name(self) -> str:
         """`aten::add.Tensor`."""
@@ -111,8 +117,20 @@ class OpOverloadPacket:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._operators:
+            given = dict(kwargs)
             out = None if self._own_out else kwargs.pop("out", None)
-            op, bound = resolve(self._operators, args, kwargs, out=out)
+            try:
+                op, bound = resolve(self._operators, args, kwargs, out=out)
+            except TypeError as error:
+                reasons = [unfit(self._rows[name][0], args, given) for name in self.overloads()]
+                if not reasons or None in reasons:
+                    raise
+                text = "".join(f"{reason}\n\n" for reason in reasons)
+                if len(reasons) == 1:
+                    raise RuntimeError(reasons[0]) from error
+                raise RuntimeError(
+                    f"Overloaded torch operator invoked from Python failed to match any schema:\n{text}"
+                ) from error
             return call_inplace(op, bound) if self._inplace else call_converted(op, bound, out)
         for name in self.overloads():
             arguments = self._rows[name][0].arguments

@@ -78,6 +78,8 @@ def has_torch_function_variadic(*args: Any) -> bool:
 
 def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     """Call the override that `has_torch_function` found. TypeError when all of them decline."""
+    if not callable(public_api):
+        raise TypeError(f"'{type(public_api).__name__}' object is not callable")
     return run_function(public_api, find_for(tuple(relevant_args)), args, kwargs)
 
 

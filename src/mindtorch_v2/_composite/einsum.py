@@ -97,10 +97,20 @@ def _plan(equation: str, shapes: tuple[tuple[int, ...], ...], path: tuple[int, .
     labels, output = _parse(equation, [len(shape) for shape in shapes])
     sizes: dict[str, int] = {}
     for place, (names, shape) in enumerate(zip(labels, shapes, strict=True)):
+        own: dict[str, int] = {}
         for name, size in zip(names, shape, strict=True):
-            if sizes.get(name, 1) != 1 and size not in (1, sizes[name]):
+            if own.setdefault(name, size) != size:
                 raise RuntimeError(
-                    f"einsum(): subscript {name if not name.startswith(_ELLIPSIS) else '...'} has size {size} for operand "
+                    f"einsum(): subscript {name} is repeated for operand {place} but the sizes don't match, {size} != {own[name]}"
+                )
+            if sizes.get(name, 1) != 1 and size not in (1, sizes[name]):
+                if name.startswith(_ELLIPSIS):
+                    raise RuntimeError(
+                        f"einsum(): dimension {[n for n in names if n.startswith(_ELLIPSIS)].index(name)} covered by ellipsis in operand {place}has "
+                        f"size {size} which does not broadcast with previously seen ellipsis with size {sizes[name]} for the respective dimension"
+                    )
+                raise RuntimeError(
+                    f"einsum(): subscript {name} has size {size} for operand "
                     f"{place} which does not broadcast with previously seen size {sizes[name]}"
                 )
             sizes[name] = max(sizes.get(name, 1), size) if size else 0
@@ -122,6 +132,7 @@ def _plan(equation: str, shapes: tuple[tuple[int, ...], ...], path: tuple[int, .
 
 
 def _parse(equation: str, dims: Sequence[int]) -> tuple[list[list[str]], list[str]]:
+    _check_letters(equation)
     left, arrow, right = equation.replace(" ", "").partition("->")
     parts = left.split(",")
     if len(parts) < len(dims):
@@ -140,12 +151,10 @@ def _parse(equation: str, dims: Sequence[int]) -> tuple[list[list[str]], list[st
         return labels, dots + sorted(name for name, count in counts.items() if count == 1)
     output: list[str] = []
     before, ellipsis, after = right.partition("...")
-    for name in before:
-        output.append(_letter(name, "output"))
+    output += before
     if ellipsis:
         output += dots
-    for name in after:
-        output.append(_letter(name, "output"))
+    output += after
     known = {name for names in labels for name in names}
     for name in output:
         if output.count(name) > 1:
@@ -157,21 +166,39 @@ def _parse(equation: str, dims: Sequence[int]) -> tuple[list[list[str]], list[st
     return labels, output
 
 
-def _letter(name: str, what: str) -> str:
-    if not (name.isascii() and name.isalpha()):
-        raise RuntimeError(
-            f"einsum(): invalid subscript given for {what} in the equation string, subscripts must be in [a-zA-Z]"
-        )
-    return name
+def _check_letters(equation: str) -> None:
+    """RuntimeError for what is neither a letter nor three dots once for each operand, by the place in the equation."""
+    arrow = equation.find("->")
+    at = place = 0
+    dotted = False
+    while at < len(equation):
+        letter = equation[at]
+        in_result = 0 <= arrow < at
+        if at == arrow:
+            dotted = False
+            at += 1
+        elif letter == "." and in_result and (dotted or equation[at : at + 3] != "..."):
+            which = "but an ellipsis (...) was already found" if dotted else "that is not part of any ellipsis (...)"
+            raise RuntimeError(f"einsum(): found '.' for output {which}")
+        elif letter == "." and (dotted or equation[at : at + 3] != "..."):
+            which = "for which an ellipsis was already found" if dotted else "that is not part of any ellipsis"
+            raise RuntimeError(f"einsum(): found '.' for operand {place} {which}")
+        elif letter == ".":
+            dotted = True
+            at += 2
+        elif letter == "," and not in_result:
+            place += 1
+            dotted = False
+        elif letter != " " and not (letter.isascii() and letter.isalpha()):
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in [a-zA-Z]"
+            )
+        at += 1
 
 
 def _labels(part: str, ndim: int, place: int) -> list[str]:
     before, ellipsis, after = part.partition("...")
-    if "." in before or "." in after:
-        raise RuntimeError(f"einsum(): found '.' for operand {place} that is not part of any ellipsis")
     written = [*before, *after]
-    for name in written:
-        _letter(name, f"operand {place}")
     hidden = ndim - len(written)
     if hidden < 0 or (hidden and not ellipsis):
         which = "is more than" if ellipsis else "does not match"
@@ -185,17 +212,11 @@ def _labels(part: str, ndim: int, place: int) -> list[str]:
 
 def _diagonal(steps: _Steps, term: _Term) -> _Term:
     """Repeated labels of one operand select its diagonal."""
-    place = term.number
     while len(set(term.names)) != len(term.names):
-        names, shape = term.names, term.shape
+        names = term.names
         name = next(n for n in names if names.count(n) > 1)
         first = names.index(name)
         second = names.index(name, first + 1)
-        if shape[first] != shape[second]:
-            raise RuntimeError(
-                f"einsum(): subscript {name} is repeated for operand {place} but the sizes don't match, "
-                f"{shape[second]} != {shape[first]}"
-            )
         term = steps.diagonal(term, first, second)
     return term
 

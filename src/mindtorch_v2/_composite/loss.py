@@ -234,8 +234,9 @@ def cross_entropy_loss(
 ) -> Tensor:
     """The negative logarithm of the softmax at the target class; a floating target of self's shape holds class probabilities."""
     classes = 0 if self.dim() == 1 else 1
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if label_smoothing > 1.0:  # one below zero smooths nothing
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    label_smoothing = max(label_smoothing, 0.0)
     if self.shape == target.shape and self.dim():
         if not target.dtype.is_floating_point:
             raise RuntimeError(

@@ -245,6 +245,8 @@ def _argument(op: Operator, param: Param, number: int, as_number: bool) -> _Argu
         else param.name
     )
     if as_number:
+        # The number has a name of its own where the tensor's is one of many.
+        name = {"test_elements": "test_element"}.get(name, name)
         param = Param(param.name, "Scalar", optional=param.optional, keyword=param.keyword)
         if op.params[number].optional:
             param.required = False
@@ -431,9 +433,9 @@ def combination(name: str, signatures: Sequence[str], args: tuple, kwargs: dict)
 
 
 def _given(args: tuple, kwargs: dict) -> str:
-    parts = [f"{type_name(value)}, " for value in args] + [
-        f"{key}={type_name(value)}, " for key, value in kwargs.items()
-    ]
+    # PyTorch goes through a hash table of few names, which gives the last one first.
+    named = [f"{key}={type_name(value)}, " for key, value in reversed(kwargs.items())]
+    parts = [f"{type_name(value)}, " for value in args] + named
     text = "".join(parts)
     return f"({text[:-2] if args else text})"
 
@@ -451,7 +453,7 @@ class _Option:
 
     def unknown(self, kwargs: dict) -> list[str]:
         names = [name for _, _, name in self.parts[max(len(self.parts) - len(kwargs), 0) :]]
-        return [key for key in kwargs if key not in names]
+        return [key for key in reversed(kwargs) if key not in names]
 
     def compared(self, args: tuple, kwargs: dict) -> str:
         parts = []

@@ -99,6 +99,11 @@ def searchsorted(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
     shape = tuple(getattr(values, "shape", ()))
+    if sorter is not None and tuple(sorter.shape) != tuple(sorted.shape):
+        raise RuntimeError(
+            f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {shape_text(sorted.shape)}and got "
+            f"sorter tensor {shape_text(sorter.shape)}"
+        )
     if not sorted.dim():
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, "

@@ -14,7 +14,8 @@ from typing import Any
 from .. import _state
 from .._device import placed as _device
 from .._dispatch.native import count_modes, unbound
-from .._dtype import bfloat16, dtype, float16, float32, float64
+from .._dispatch.refusals import check_by_text
+from .._dtype import bfloat16, dtype, dtype as _dtype_class, float16, float32, float64
 from .._tensor import Tensor
 
 _DEFAULT_DTYPES = {"cpu": bfloat16, "hpu": bfloat16, "xla": bfloat16}
@@ -143,6 +144,8 @@ def is_autocast_available(device_type: str) -> bool:
 @unbound
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether autocast is on for a kind of device, `cuda` unless it is given."""
+    if device_type is not None and not isinstance(device_type, str):
+        check_by_text("is_autocast_enabled", ("str device_type",), (device_type,), {})
     return settings.enabled.get(_checked("cuda" if device_type is None else device_type), False)
 
 
@@ -151,6 +154,8 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """Switch autocast on or off for a kind of device; with one argument, for `cuda`."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
+    if enabled.__class__ is not bool:
+        check_by_text("set_autocast_enabled", ("str device_type, bool enabled",), (device_type, enabled), {})
     switch(_checked(device_type), bool(enabled))
 
 
@@ -169,6 +174,8 @@ def switch(kind: str, enabled: bool) -> None:
 @unbound
 def get_autocast_dtype(device_type: str) -> dtype:
     """The lower precision of a kind of device."""
+    if not isinstance(device_type, str):
+        check_by_text("get_autocast_dtype", ("str device_type",), (device_type,), {})
     kind = _checked(device_type)
     return settings.dtypes.get(kind) or _DEFAULT_DTYPES.get(kind, float16)
 
@@ -176,6 +183,8 @@ def get_autocast_dtype(device_type: str) -> dtype:
 @unbound
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
     """Set the lower precision of a kind of device."""
+    if dtype.__class__ is not _dtype_class:
+        check_by_text("set_autocast_dtype", ("str device_type, ScalarType dtype",), (device_type, dtype), {})
     settings.dtypes[_checked(device_type)] = dtype
 
 

@@ -288,6 +288,11 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
             f"3 tensors, tangents also must be. Got primals with structure {structure} and tangents with structure {other}"
         )
     for primal, direction in zip(flat, directions):
+        for value, what in ((primal, "primals"), (direction, "tangents")):
+            if not isinstance(value, Tensor):
+                raise RuntimeError(
+                    f"jvp(f, primals, tangents): Expected {what} to only contain Tensors, got {type(value)}"
+                )
         if primal.shape != direction.shape:
             raise RuntimeError(
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "

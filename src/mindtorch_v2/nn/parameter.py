@@ -9,6 +9,7 @@ import mindtorch_v2 as torch
 
 from .._autograd import wiring as _wiring  # noqa: F401 (connects the extension)
 from .._dispatch import native
+from .._dispatch.refusals import check_bool
 from .._state import register_plain
 from .._tensor import Tensor, alias_as
 
@@ -43,6 +44,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     __slots__ = ()
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        if requires_grad is not True and requires_grad is not False:
+            check_bool("_make_subclass", "require_grad", requires_grad, 3)
         """Make a parameter that shares the memory of ``data``."""
         source = torch.empty(0) if data is None else data
         kind = type(source)

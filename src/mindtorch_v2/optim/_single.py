@@ -32,7 +32,8 @@ def check_positive(name: str, value: Any) -> None:
 
 def check_betas(betas: tuple[Any, Any]) -> None:
     """Raise ValueError for a beta outside of [0, 1)."""
-    for position, beta in enumerate(betas):
+    for position in (0, 1):
+        beta = betas[position]
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {position}: {beta}")
 

@@ -10,6 +10,7 @@ import mindtorch_v2
 
 from .._api.functions.exchange import NAMES, UNSIGNED, DLDeviceType, code_in, exported
 from .._dispatch.native import unbound
+from .._dispatch.refusals import check_by_text
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
@@ -34,6 +35,7 @@ def to_dlpack(tensor: Any) -> Any:
     Raises:
         RuntimeError: if the tensor requires a gradient.
     """
+    check_by_text("_to_dlpack", ("Tensor data",), (tensor,), {})
     if tensor.requires_grad:
         raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
     return exported(tensor)
@@ -61,6 +63,11 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         except TypeError:  # an exporter of before there were versions
             capsule = ext_tensor.__dlpack__()
     name = None
+    if type(capsule).__name__ != "PyCapsule":
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already "
+            "constructed a tensor from it once."
+        )
     if type(capsule).__name__ == "PyCapsule":
         code = code_in(capsule)
         name = NAMES.get(code.value)

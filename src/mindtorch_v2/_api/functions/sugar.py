@@ -10,6 +10,7 @@ from typing import Any
 from ... import _dtype
 from ..._dispatch import ops
 from ..._dispatch.native import builtin, overridable
+from ..._dispatch.refusals import check_by_text
 from ..._dispatch.return_types import named
 from ..._tensor import Size, Tensor
 
@@ -178,6 +179,10 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 def _at_least(name: str) -> Any:
     def function(*tensors: Any) -> Any:
+        given = _tensors(tensors)
+        for at, tensor in enumerate(given):
+            if not isinstance(tensor, Tensor) and (len(tensors) > 1 or isinstance(tensors[0], (list, tuple))):
+                raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(tensor).__name__}")
         if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
             return getattr(ops, name)(tensors[0])
         return tuple(getattr(ops, name)(t) for t in _tensors(tensors))
@@ -330,9 +335,27 @@ def _row(like: Tensor, values: Sequence[int]) -> Tensor:
     return ops.cat([ops.full([1], value, dtype=like.dtype, device=like.device) for value in values])
 
 
+_SIGNATURES_OF_WHERE = (
+    "Tensor condition",
+    "Tensor condition, Tensor input, Tensor other, *, Tensor? out=None",
+    "Tensor condition, Scalar self, Tensor other",
+    "Tensor condition, Tensor input, Scalar other",
+    "Tensor condition, Scalar self, Scalar other",
+)
+_NO_NUMBERS = (str, bytes, list, tuple, dict)
+
+
 @builtin
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """`input` where the condition holds, `other` elsewhere; with the condition alone, `nonzero(as_tuple=True)`."""
+    given = tuple(value for value in (condition, input, other) if value is not None)
+    if (
+        not isinstance(condition, Tensor)
+        or len(given) == 2
+        or isinstance(input, _NO_NUMBERS)
+        or isinstance(other, _NO_NUMBERS)
+    ):
+        check_by_text("where", _SIGNATURES_OF_WHERE, given, {} if out is None else {"out": out})
     if out is not None and not (isinstance(input, Tensor) and isinstance(other, Tensor)):
         if input is None and other is None:
             given = f"({type(condition).__name__}, out={type(out).__name__})"

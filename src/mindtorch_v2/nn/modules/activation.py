@@ -7,6 +7,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..._dispatch.refusals import check_tensor
 from ..._tensor import Tensor
 from .. import functional as F, init
 from ..init import constant_, xavier_normal_, xavier_uniform_
@@ -591,6 +592,9 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """The attention's output, shaped like ``query``, and the weights (N, L, S) or None."""
         is_batched = query.dim() == 3
+        for mask in (attn_mask, key_padding_mask):
+            if mask is not None:
+                check_tensor("is_floating_point", mask)
         floating = any(mask is not None and mask.is_floating_point() for mask in (attn_mask, key_padding_mask))
         key_padding_mask = F._canonical_mask(
             key_padding_mask, "key_padding_mask", F._none_or_dtype(attn_mask), "attn_mask", query.dtype

@@ -9,6 +9,7 @@ import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
@@ -483,3 +484,9 @@ native.connect_module(
     _global_parameter_registration_hooks,
     _global_module_registration_hooks,
 )
+
+
+for _mixin in (HookMethods, StateDictMethods, TreeMethods, MovementMethods):  # what Python's sentences name
+    for _name, _member in vars(_mixin).items():
+        if isinstance(_member, FunctionType):
+            _member.__qualname__ = f"Module.{_name}"

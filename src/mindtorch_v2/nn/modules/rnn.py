@@ -9,6 +9,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..._dispatch.refusals import wrong_type
 from ..._tensor import Tensor
 from .. import functional as F, init
 from .._functional.recurrent import STEPS, run_layers
@@ -460,6 +461,8 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """The next pair of states of ``input`` (N, input_size) and the pair ``hx`` (zeros by default)."""
+        if hx is not None and not isinstance(hx, (tuple, list)):
+            raise wrong_type("lstm_cell", "hx", 2, "tuple of Tensors", hx)
         states = () if hx is None else tuple((f"hx[{i}]", state) for i, state in enumerate(hx))
         self._check_dims(input, states)
         return self._step("LSTM", input, None if hx is None else (hx[0], hx[1]), count=2)
