@@ -123,6 +123,6 @@ def unavailable(where: device) -> str:
     """Why there is no tensor on `where`."""
     if where.type == "npu":
         return "npu: no NPU is available: CANN's runtime library (libascendcl.so) was not found on this machine"
-    if where.type == "cuda":
-        return "Torch not compiled with CUDA enabled"
+    if where.type in ("cuda", "xpu"):
+        return f"Torch not compiled with {where.type.upper()} enabled"
     return f"mindtorch_v2 has no backend for the device type {where.type!r}; it has cpu, meta and npu"

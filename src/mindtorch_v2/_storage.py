@@ -212,6 +212,8 @@ class UntypedStorage(StorageBase):
             start, stop = self._range(index)
             self._root[start:stop] = value & 0xFF
         else:
+            if hasattr(index, "__index__") and not -self.nbytes() <= index.__index__() < self.nbytes():
+                raise RuntimeError("out of bounds")
             self._root[self._index(index)] = value & 0xFF
 
     def _index(self, index: int) -> int:

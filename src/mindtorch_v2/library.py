@@ -217,7 +217,8 @@ def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> No
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
     """Register an implementation for device types, or for all with 'default'. The older `impl(library, name, dispatch_key)` is a decorator."""
 
-    if func is not None and not isinstance(qualname, Library) and not callable(func):
+    given: object = func
+    if given is not None and not isinstance(qualname, Library) and not callable(given):
         raise TypeError(f"Input function is required to be a callable but found type {type(func)}")
 
     def inner(function: Callable) -> Callable:

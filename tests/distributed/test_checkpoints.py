@@ -12,7 +12,8 @@ from _ranks import ENGINES, ranks_of, start
 
 import mindtorch_v2 as torch
 import mindtorch_v2.distributed.checkpoint as dcp
-from mindtorch_v2.distributed.checkpoint.metadata import MetadataIndex
+from mindtorch_v2.distributed.checkpoint.format_utils import whole_state_dict
+from mindtorch_v2.distributed.checkpoint.metadata import Metadata, MetadataIndex
 
 KILLS = int(os.environ.get("KILLS", "6"))
 
@@ -101,6 +102,36 @@ def test_metadata_of_others(folder, given):
     with pytest.raises(dcp.CheckpointException, match="is no metadata of a checkpoint"):
         load(folder)
     assert not os.path.exists("/tmp/evil-of-a-checkpoint")
+
+
+METADATA_OF_ATTACKERS = {
+    "a key of tuples in tuples, whose hash goes too deep": b"}K\x01" + b"\x85" * 200_000 + b"K\x01s",
+    "an attribute of a class": b"ctorch.distributed.checkpoint.metadata\nMetadata\nN}X\x08\x00\x00\x00__repr__K\x05s\x86b",
+    "attributes that Python gives a meaning": b"ctorch.distributed.checkpoint.metadata\nStorageMeta\n)\x81}X\x09\x00\x00\x00__class__K\x05sb",
+    "an index whose offset is no size": b"}ctorch.distributed.checkpoint.metadata\nMetadataIndex\n)\x81}X\x03\x00\x00\x00fqnK\x05sbK\x01s",
+    "no values at all": b"ctorch.distributed.checkpoint.metadata\nMetadata\n)\x81",
+    "a size of a text": b"ctorch\nSize\nX\x01\x00\x00\x00a\x85R",
+    "a long list, doubled again and again": b"]K\x01a" + b"2\x86" * 60,
+}
+
+
+@pytest.mark.parametrize("made", METADATA_OF_ATTACKERS.values(), ids=METADATA_OF_ATTACKERS)
+def test_metadata_of_attackers(folder, made):
+    next(folder.glob(".checksums-*")).unlink()
+    (folder / ".metadata").write_bytes(b"\x80\x04" + made + b".")
+    with pytest.raises(RuntimeError, match="is no metadata of a checkpoint") as caught:
+        dcp.FileSystemReader(folder).read_metadata()
+    assert len(str(caught.value)) < 1000
+    assert callable(Metadata.__repr__)
+
+
+def test_paths_of_far_longer_lists_than_there_are_values(folder):
+    metadata = dcp.FileSystemReader(folder).read_metadata()
+    next(folder.glob(".checksums-*")).unlink()
+    metadata.planner_data["n.0" if "n.0" in metadata.planner_data else "x"] = ("n", 1 << 40)
+    (folder / ".metadata").write_bytes(pickle.dumps(metadata))
+    with pytest.raises(RuntimeError, match="far longer than it has values"):
+        whole_state_dict(folder)
 
 
 def test_places_outside_of_the_folder(folder):

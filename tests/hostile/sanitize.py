@@ -73,6 +73,7 @@ class Part:
 def parts(files: int, calls: int, threaded: int) -> list[Part]:
     return [
         Part("address", "files.py", "1", files, 1000),
+        Part("address", "further.py", "1", files // 10, 500),
         Part("address", "calls.py", "a", calls, 1000),
         Part("address", "calls.py", "n", calls // 10, 500, "1", **NPU),
         Part("address", "extremes.py", "e", calls // 5, 1000),

@@ -37,6 +37,13 @@ def test_files(seed: str) -> None:
     assert not found["problems"], found["problems"]
 
 
+def test_further_files() -> None:
+    """The same of TorchScript, of checkpoints of several ranks, and of folders of safetensors."""
+    found = outcome("further.py", "1", str(COUNT))
+    assert sum(found["outcomes"].values()) == COUNT
+    assert not found["problems"], found["problems"]
+
+
 def test_calls() -> None:
     """Every call ends in time, with a result or an exception."""
     found = outcome("calls.py", "1", str(COUNT))

@@ -226,3 +226,12 @@ def test_a_gradient_without_elements_is_laid_out_like_its_leaf() -> None:
     torch.constant_pad_nd(leaf, [1, 2], 0).sum().backward()
     assert leaf.grad.stride() == leaf.stride() == (2, 1)
     assert leaf.grad._version == 1  # it was copied
+
+
+def test_a_walk_from_no_tensor_at_all():
+    x = torch.ones(3, requires_grad=True)
+    assert torch.autograd.grad([], x, allow_unused=True) == (None,)
+    torch.autograd.backward([], inputs=[x])
+    assert x.grad is None
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        torch.autograd.grad((), x)

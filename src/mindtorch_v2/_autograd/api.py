@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from types import NoneType
 from typing import Any
 
 from .._dispatch import ops, overrides
@@ -78,7 +77,9 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
 
 def _check_flag(value: Any) -> None:
     """TypeError for what stands for no truth value where PyTorch wants one as a whole number."""
-    if not isinstance(value, (int, NoneType)) and not hasattr(value, "__index__"):
+    if isinstance(value, Tensor):
+        value.__index__()
+    elif not hasattr(value, "__index__"):
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
 
 

@@ -16,6 +16,7 @@ from .node import (
     SavedOutput,
     SavedPart,
     attach,
+    function_name,
     live_node,
     move_retained,
     place_of,
@@ -104,7 +105,7 @@ def _refuse_function_view(target: Tensor, several: bool = False) -> None:
 
 def _producer(view: Tensor) -> str:
     node = live_node(view)
-    return node.name() if node is not None else "UnbindBackward0"
+    return function_name(node) if node is not None else "Unbind"
 
 
 def rebase_history(target: Tensor, node: Node) -> None:

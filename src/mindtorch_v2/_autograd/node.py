@@ -17,6 +17,7 @@ what the pack hook gave: that of the input, or (None, number) of a result of the
 from __future__ import annotations
 
 import itertools
+import re
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -169,7 +170,7 @@ FREED = (
 
 
 def _changed(tensor: Tensor, saved: int, now: int) -> str:
-    made_by = f", which is output {tensor._nr} of {tensor._node.name()}," if is_interior(tensor._node) else ""
+    made_by = f", which is output {tensor._nr} of {function_name(tensor._node)}," if is_interior(tensor._node) else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{type_name(tensor)} {list(tensor.shape)}]{made_by} is at version {now}; expected version {saved} instead. "
@@ -565,6 +566,11 @@ def move_retained(tensor: Tensor, node: Node) -> None:
         if reference() is tensor:
             del kept[number]
             keep_gradient(tensor, node, 0)
+
+
+def function_name(node: Node) -> str:
+    """How errors about tensors name what made them: `Exp` for ExpBackward0."""
+    return re.sub(r"Backward\d+$", "", node.name())
 
 
 def keep_gradient(tensor: Tensor, node: Node, number: int) -> None:

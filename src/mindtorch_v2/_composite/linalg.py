@@ -489,7 +489,7 @@ def linalg_norm(
     self: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
     """A vector norm over one or all dimensions, or a matrix norm over two."""
-    if dim is not None and len(dim) not in (1, 2) and ord is not None and not isinstance(ord, str):
+    if dim is not None and len(dim) not in (1, 2) and not isinstance(ord, str):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if isinstance(ord, str):
         dims = dim if dim is not None else (-2, -1)

@@ -9,6 +9,7 @@ from typing import Any
 
 from mindtorch_v2._dtype import FLOAT8, float8_e4m3fn, float32, int8, int32, uint8
 from mindtorch_v2._generated import functions as F
+from mindtorch_v2._rules._common import wrap_dim
 from mindtorch_v2._rules.linalg import check_inexact
 from mindtorch_v2._tensor import Tensor
 
@@ -154,6 +155,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(
             f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}"
         )
+    for dim in (1, 2):
+        wrap_dim(dim, weight.dim())
     if input1.shape[-1] != weight.shape[1]:
         raise RuntimeError(
             f"bilinear(): input1 size does not match weight size: got {input1.shape[-1]} but expected {weight.shape[1]}"

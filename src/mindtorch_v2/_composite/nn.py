@@ -30,7 +30,7 @@ def rrelu(
         if not math.isfinite(bound):
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
     if not lower <= upper:
-        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, but got {lower} and {upper}")
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return F.leaky_relu(self, (lower + upper) / 2)
     if not self.dtype.is_floating_point:

@@ -6,7 +6,7 @@ from typing import Any
 
 from mindtorch_v2 import _dtype
 from mindtorch_v2._generated import functions as F
-from mindtorch_v2._rules._common import wrap_existing_dim
+from mindtorch_v2._rules._common import wrap_dim, wrap_existing_dim
 from mindtorch_v2._tensor import Tensor
 
 
@@ -21,6 +21,7 @@ def diff(
     """The n-th difference of neighbours. RuntimeError for a 0-dim tensor or a negative n."""
     if not self.dim():
         raise RuntimeError("diff expects input to be at least one-dimensional")
+    wrap_dim(dim, self.dim())
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     for part in (prepend, append):

@@ -62,7 +62,8 @@ def backend_of(where: device) -> Backend:
         backend = _BACKENDS.get(where.type)
     if backend is None:
         # PyTorch's class for an absent CUDA.
-        raise (AssertionError if where.type == "cuda" else RuntimeError)(_payload.unavailable(where))
+        kind = {"cuda": AssertionError, "xpu": AssertionError, "npu": RuntimeError}.get(where.type, NotImplementedError)
+        raise kind(_payload.unavailable(where))
     return backend
 
 

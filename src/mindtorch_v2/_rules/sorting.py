@@ -104,6 +104,7 @@ def searchsorted(
             f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {shape_text(sorted.shape)}and got "
             f"sorter tensor {shape_text(sorter.shape)}"
         )
+    tensors: tuple[tuple[str, Any], ...] = (("boundary", sorted), ("input value", values), ("sorter", sorter))
     if not sorted.dim():
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, "
@@ -123,8 +124,8 @@ def searchsorted(
             "tensor "
             f"{shape_text(shape)}"
         )
-    for name, tensor in (("boundary", sorted), ("input value", values), ("sorter", sorter)):
-        if is_tensor(tensor) and not tensor.is_contiguous():
+    for name, tensor in tensors:
+        if tensor is not None and is_tensor(tensor) and not tensor.is_contiguous():
             warn_once(
                 f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data copy when "
                 f"converting non-contiguous tensor to contiguous, please use contiguous {name} tensor if possible. This message will only "

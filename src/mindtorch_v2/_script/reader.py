@@ -145,6 +145,8 @@ class _Reader(Unpickler):
             return self.load()
         except UnpicklingError as error:
             raise RuntimeError(f"the archive's pickle cannot be read: {error}") from error
+        except (TypeError, AttributeError, KeyError, IndexError, RecursionError) as error:
+            raise RuntimeError(f"the archive's pickle is malformed: {error!s:.200}") from error
         except EOFError as error:
             raise RuntimeError("the archive's pickle ends early") from error
         except Failed as failed:

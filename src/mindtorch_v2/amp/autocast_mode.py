@@ -10,7 +10,8 @@ from typing import Any
 import numpy
 
 from .._device import placed
-from .._dtype import bfloat16, dtype, float16, float64
+from .._dispatch.refusals import check_by_text
+from .._dtype import bfloat16, dtype, dtype as _dtype_class, float16, float64
 from .._tensor import Tensor
 from . import _state as state
 from ._state import is_autocast_available
@@ -52,6 +53,8 @@ class autocast:
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
         # On the meta device nothing computes: only blocks that switch autocast off may name it, and they change nothing.
+        if dtype is not None and dtype.__class__ is not _dtype_class:
+            check_by_text("set_autocast_dtype", ("str device_type, ScalarType dtype",), (device_type, dtype), {})
         self._idle = not enabled and device_type.partition(":")[0] == "meta"
         if self._idle:
             return

@@ -256,6 +256,8 @@ def _rows(result: Tensor, leaves: list) -> list:
 
 def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
     """The Jacobian, as `jacrev` computes it. PyTorch maps over directions: `randomness` says what random operators do, as for `vmap`."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     backward = jacrev(func, argnums, has_aux=has_aux)
 
     def wrapper(*args: Any) -> Any:

@@ -194,6 +194,8 @@ def _array(data: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_class]
         _shape(data, kind or _infer(data))
         return _array(np.array(data), kind)
     _check_depth(data)
+    if isinstance(_first(data), (str, bytes)):
+        raise _not_data(data)
     try:
         inferred = kind or _infer(data)
     except TypeError:
@@ -232,15 +234,20 @@ def _elements(storage: Any, kind: _dtype_class | None) -> tuple[ndarray, _dtype_
 
 def _not_data(data: Any) -> Exception:
     """The error for something that is no number, deep in a list."""
-    first = data
-    while isinstance(first, (list, tuple)) and first:
-        first = first[0]
+    first = _first(data)
     if first is not data and isinstance(first, str) and first:  # a string holds strings, without end
         return ValueError("too many dimensions 'str'")
     odd = (_odd(data) or (data,))[0]
     if isinstance(odd, (str, bytes)):
         return TypeError(f"new(): invalid data type '{type(odd).__name__}'")
     return RuntimeError(f"Could not infer dtype of {type(odd).__name__}")
+
+
+def _first(data: Any) -> Any:
+    """The first item of the first list, and so on."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data
 
 
 def _odd(data: Any) -> tuple | None:

@@ -198,7 +198,16 @@ def _as_value(value: Any, like: Tensor) -> Tensor:
             return tensor(True, device=like.device)
         to = "int64_t" if like._dtype.category == 1 else like._dtype.cpp.lower()
         raise RuntimeError(f"value cannot be converted to type {to} without overflow")
-    return tensor(value, dtype=like._dtype, device=like.device)
+    try:
+        return tensor(value, dtype=like._dtype, device=like.device)
+    except RuntimeError as error:  # PyTorch fills what is assigned to, whose dtypes have their names in C
+        said = f"to type {str(like._dtype).partition('.')[2]} without"
+        if said not in str(error):
+            raise
+        kind = str(like._dtype).partition(".")[2]
+        raise RuntimeError(
+            str(error).replace(said, f"to type {'int' if kind == 'int32' else kind + '_t'} without")
+        ) from None
 
 
 def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
@@ -227,6 +236,8 @@ def _basic(self: Tensor, index: Any, keep: Callable[[Tensor], bool] = _keep_none
             "number"
         )
     if consumed > self.dim():
+        if not self.dim() and isinstance(items[0], slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
     for item in items:
         if item is None:
@@ -333,7 +344,7 @@ def _items(index: Any) -> list:
     if isinstance(index, tuple):
         parts = list(index)
     elif isinstance(index, list) and any(
-        isinstance(i, (slice, Tensor, list, tuple, ndarray)) or i is None or i is Ellipsis for i in index
+        isinstance(i, (slice, Tensor, list, tuple, ndarray, str, bytes)) or i is None or i is Ellipsis for i in index
     ):
         # A list that holds more than numbers is a tuple to PyTorch, if it is not long.
         parts = list(index) if len(index) < 32 else [index]
@@ -380,7 +391,7 @@ def _as_int(item: Any) -> int:
         raise TypeError(f"new(): invalid data type '{type(item).__name__}'")
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-        f"{type(item).__name__})"
+        f"{type_name(item)})"
     )
 
 
@@ -397,7 +408,7 @@ def _slice(result: Tensor, dim: int, item: slice, alone: bool) -> Tensor:
         raise TypeError("slice indices must be integers or None or have an __index__ method")
     step = 1 if item.step is None else _as_int(item.step)
     if step <= 0:
-        raise ValueError("step must be greater than zero")
+        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
     start = None if item.start is None else _as_int(item.start)
     stop = None if item.stop is None else _as_int(item.stop)
     # An item that leaves everything in place is no operation, unless it is the whole index.

@@ -74,6 +74,12 @@ def __dir__(self: Tensor) -> list[str]:
 
 def as_subclass(self: Tensor, cls: type) -> Any:
     """The same tensor, with its history, as an instance of a subclass."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits from Tensor."
+        )
     made = alias_as(cls, self)
     made._node = self._node
     made._base = self._base

@@ -25,8 +25,16 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from . import metadata as of_metadata
-from .metadata import Metadata, MetadataIndex
+from ..._serialization.shown import shown
+from ._metadata_pickle import MetadataUnpickler
+from .metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    TensorProperties,
+    TensorStorageMetadata,
+)
 
 __all__ = ["FileSystemReader", "FileSystemWriter", "StorageReader", "StorageWriter"]
 
@@ -187,56 +195,30 @@ def new_token() -> str:
     return uuid.uuid4().hex[:12]
 
 
-_CLASSES = {
-    name: getattr(of_metadata, name)
-    for name in (
-        "BytesStorageMetadata",
-        "ChunkStorageMetadata",
-        "Metadata",
-        "MetadataIndex",
-        "StorageMeta",
-        "TensorProperties",
-        "TensorStorageMetadata",
-        "_MEM_FORMAT_ENCODING",
-    )  # fmt: skip
-} | {"_StorageInfo": _StorageInfo}
+def _is_entry(entry: Any) -> bool:
+    """Whether it is what metadata has of a tensor, or of bytes."""
+    if isinstance(entry, BytesStorageMetadata):
+        return True
+    parts = getattr(entry, "__dict__", {})
+    return (
+        isinstance(entry, TensorStorageMetadata)
+        and isinstance(parts.get("properties"), TensorProperties)
+        and isinstance(entry.properties.dtype, torch.dtype)
+        and _are_lengths(parts.get("size"))
+        and isinstance(parts.get("chunks"), list)
+        and all(
+            isinstance(chunk, ChunkStorageMetadata)
+            and all(
+                _are_lengths(chunk.__dict__.get(part)) and len(chunk.__dict__[part]) == len(entry.size)
+                for part in ("offsets", "sizes")
+            )
+            for chunk in entry.chunks
+        )
+    )
 
 
-def _setting(name: str) -> Any:
-    """The dtype or layout of a name: what a tensor's properties are made of. UnpicklingError for anything else."""
-    found = getattr(torch, name.removeprefix("torch."), None)
-    if not isinstance(found, (torch.dtype, torch.layout)):
-        raise pickle.UnpicklingError(f"the metadata of a checkpoint names torch.{name}, which it must not")
-    return found
-
-
-class _Unpickler(pickle.Unpickler):
-    """See Note [Metadata from others]."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        package = module.partition(".")[0]
-        if package in ("torch", "mindtorch_v2"):
-            if name in _CLASSES and module.partition(".")[2].startswith("distributed.checkpoint."):
-                return _CLASSES[name]
-            if name == "Size" or (module, name) == ("mindtorch_v2._tensor", "_sized"):
-                return torch.Size
-            if (module, name) in (("mindtorch_v2._dtype", "by_name"), ("mindtorch_v2._layout", "_by_name")):
-                return _setting
-            if name == "_get_layout":
-                return _setting
-            if package == module:
-                return _setting(name)
-        if (module, name) == ("collections", "OrderedDict"):
-            return dict
-        if module in ("pathlib", "pathlib._local") and name in (
-            "PosixPath",
-            "WindowsPath",
-            "PurePosixPath",
-            "PureWindowsPath",
-            "Path",
-        ):
-            return os.path.join
-        raise pickle.UnpicklingError(f"the metadata of a checkpoint names {module}.{name}, which it must not")
+def _are_lengths(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(type(n) is int and 0 <= n < 1 << 63 for n in value)
 
 
 class FileSystemReader(StorageReader):
@@ -276,22 +258,15 @@ class FileSystemReader(StorageReader):
         if sums.exists():
             try:
                 self._digests = json.loads(sums.read_bytes())
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise RuntimeError(f"{sums} is damaged: {error}") from error
+            if not isinstance(self._digests, dict) or not all(isinstance(d, dict) for d in self._digests.values()):
+                raise RuntimeError(f"{sums} is damaged: it has no digests")
         elif any(self.path.glob(".checksums-*")):
             raise RuntimeError(f"{self.path / METADATA} is damaged: there are digests of another one")
         try:
-            made = _Unpickler(io.BytesIO(data)).load()
-        except (
-            pickle.UnpicklingError,
-            EOFError,
-            AttributeError,
-            IndexError,
-            KeyError,
-            TypeError,
-            ValueError,
-            ImportError,
-        ) as error:
+            made = MetadataUnpickler(io.BytesIO(data), _StorageInfo).load()
+        except (pickle.UnpicklingError, EOFError, TypeError, ValueError, RecursionError) as error:
             raise RuntimeError(f"{self.path / METADATA} is no metadata of a checkpoint: {error}") from error
         self._check(made)
         return made
@@ -300,22 +275,27 @@ class FileSystemReader(StorageReader):
         """That it is what it says: the right classes, and places within files of the folder."""
         if (
             not isinstance(made, Metadata)
-            or not isinstance(made.state_dict_metadata, dict)
+            or not isinstance(getattr(made, "state_dict_metadata", None), dict)
             or not isinstance(made.storage_data, dict)
         ):
             raise RuntimeError(f"{self.path / METADATA} is no metadata of a checkpoint")
+        for name, entry in made.state_dict_metadata.items():
+            if not isinstance(name, str) or not _is_entry(entry):
+                raise RuntimeError(f"{self.path / METADATA} says nothing of {shown(name)}")
         sizes: dict[str, int] = {}
         for index, info in made.storage_data.items():
             name: Any = getattr(info, "relative_path", None)
             whole = isinstance(index, MetadataIndex) and isinstance(info, _StorageInfo) and isinstance(name, str)
             if not whole or Path(name).name != name or name in ("", ".", ".."):  # type: ignore[arg-type]
-                raise RuntimeError(f"{self.path / METADATA} places {index!r} in {name!r}")
+                raise RuntimeError(
+                    f"{self.path / METADATA} places {shown(getattr(index, 'fqn', index))} in {shown(name)!r}"
+                )
             if name not in sizes:
                 try:
                     sizes[name] = (self.path / name).stat().st_size
-                except FileNotFoundError:
-                    raise RuntimeError(f"the checkpoint {self.path} lacks its file {name}") from None
-            offset, length = info.offset, info.length
+                except (OSError, ValueError):  # names that no file has, among them
+                    raise RuntimeError(f"the checkpoint {self.path} lacks its file {shown(name)}") from None
+            offset, length = getattr(info, "offset", None), getattr(info, "length", None)
             if not (
                 isinstance(offset, int) and isinstance(length, int) and 0 <= offset <= offset + length <= sizes[name]
             ):

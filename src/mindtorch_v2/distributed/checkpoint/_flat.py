@@ -43,19 +43,49 @@ def flatten_state_dict(state_dict: Mapping[str, Any]) -> tuple[dict[str, Any], d
 
 
 def unflatten_state_dict(flat: Mapping[str, Any], paths: Mapping[str, Path]) -> dict[str, Any]:
-    """The nested one."""
+    """The nested one. RuntimeError for paths of no nested dict: a checkpoint says them."""
     made: dict[str, Any] = {}
+    gaps = _Gaps(_FREE_GAPS + 8 * len(flat))
     for name, value in flat.items():
-        put(made, paths[name], value)
+        path = paths.get(name) if isinstance(paths, Mapping) else None
+        if not isinstance(path, (tuple, list)) or not path or not all(type(key) in (str, int) for key in path):
+            raise RuntimeError("the checkpoint does not say where its values belong")
+        try:
+            put(made, tuple(path), value, gaps)
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise RuntimeError("the checkpoint says of a place that it is a list, and that it is a dict") from error
     return made
 
 
-def put(root: Any, path: Path, value: Any) -> None:
+_FREE_GAPS = 1 << 16
+
+
+class _Gaps:
+    """How many items that no path names lists may get. RuntimeError beyond."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise RuntimeError("the lists of the checkpoint are far longer than it has values")
+
+
+def _reach(items: list, key: int, gaps: _Gaps | None) -> None:
+    """Make a list so long that it has an item."""
+    missing = key + 1 - len(items)
+    if missing > 0:
+        if gaps is not None:
+            gaps.spend(missing - 1)
+        items.extend([None] * missing)
+
+
+def put(root: Any, path: Path, value: Any, gaps: _Gaps | None = None) -> None:
     """Set what is at the end of keys; containers on the way are made."""
     for key, following in zip(path[:-1], path[1:]):
         if isinstance(key, int):
-            while len(root) <= key:
-                root.append(None)
+            _reach(root, key, gaps)
             if root[key] is None:
                 root[key] = [] if isinstance(following, int) else {}
             root = root[key]
@@ -64,8 +94,7 @@ def put(root: Any, path: Path, value: Any) -> None:
             root = root.setdefault(found, [] if isinstance(following, int) else {})
     last = path[-1]
     if isinstance(last, int):
-        while len(root) <= last:
-            root.append(None)
+        _reach(root, last, gaps)
         root[last] = value
     else:
         root[next((own for own in root if str(own) == last), last)] = value

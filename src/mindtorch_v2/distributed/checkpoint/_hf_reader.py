@@ -9,6 +9,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..._serialization.shown import shown
 from . import _safetensors
 from ._files import FileSystemReader
 from .metadata import (
@@ -45,11 +46,20 @@ class HuggingFaceStorageReader(FileSystemReader):
         for file in sorted(Path(self.path).glob("*" + _safetensors.SUFFIX)):
             found, metadata = _safetensors.header_of(file)
             said = metadata.get(_safetensors.SHARDING)
-            offsets = json.loads(said) if said else None
+            try:
+                offsets = json.loads(said) if said else None
+            except (ValueError, RecursionError) as error:
+                raise RuntimeError(f"{file} says of no tensor where its piece begins: {error!s:.200}") from error
             for name, (dtype, shape, begin) in found.items():
-                offset = torch.Size([0] * len(shape) if offsets is None else offsets[name]["saved_offsets"])
+                try:
+                    said_of_it = [0] * len(shape) if offsets is None else offsets[name]["saved_offsets"]
+                except (KeyError, TypeError, IndexError):
+                    said_of_it = None
+                if not isinstance(said_of_it, list) or not all(type(n) is int and 0 <= n < 1 << 62 for n in said_of_it):
+                    raise RuntimeError(f"{file} does not say where the piece of {shown(name)} begins")
+                offset = torch.Size(said_of_it)
                 if len(offset) != len(shape):
-                    raise RuntimeError(f"{file} places {name} of shape {shape} at {tuple(offset)}")
+                    raise RuntimeError(f"{file} places {shown(name)} of shape {shape} at {tuple(offset)}")
                 size = torch.Size([start + length for start, length in zip(offset, shape, strict=True)])
                 chunk = ChunkStorageMetadata(offset, torch.Size(shape))
                 entry = entries.get(name)

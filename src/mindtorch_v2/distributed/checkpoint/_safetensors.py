@@ -94,8 +94,10 @@ def header_of(path: Path) -> tuple[dict[str, tuple[Any, tuple[int, ...], int]], 
                 if end - begin != math.prod(shape) * dtype.itemsize or 8 + length + end > size:
                     raise ValueError(f"{name} is not where the header says")
                 found[name] = dtype, shape, 8 + length + begin
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RuntimeError(f"{path} is no file of safetensors: {error}") from error
+            if not isinstance(metadata, dict) or not all(isinstance(said, str) for said in metadata.values()):
+                raise ValueError("its metadata are no texts")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise RuntimeError(f"{path} is no file of safetensors: {error!s:.200}") from error
     return found, metadata
 
 

@@ -84,8 +84,6 @@ class BackwardHook:
                 changed = user_hook(self.module, gradients, self.grad_outputs)
                 if changed is None:
                     continue
-                if not isinstance(changed, tuple):
-                    changed = (changed,)
                 if len(changed) != len(gradients):
                     raise RuntimeError(
                         "Backward hook returned an invalid number of grad_input, "
@@ -105,22 +103,21 @@ class BackwardHook:
 
         def hook(_: Any, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
             assert self.output_positions is not None
-            self.grad_outputs = _spread(self.output_positions, grad_outputs, self.n_outputs)
+            gradients: Any = _spread(self.output_positions, grad_outputs, self.n_outputs)
             replaced = False
             for pre_hook in self.pre_hooks:
-                changed = pre_hook(self.module, self.grad_outputs)
+                changed = pre_hook(self.module, gradients)
                 if changed is None:
                     continue
-                if not isinstance(changed, tuple):
-                    changed = (changed,)
-                if len(changed) != len(self.grad_outputs):
+                if len(changed) != len(gradients):
                     raise RuntimeError(
                         "Backward pre hook returned an invalid number of grad_output, "
-                        f"got {len(changed)}, but expected {len(self.grad_outputs)}"
+                        f"got {len(changed)}, but expected {len(gradients)}"
                     )
-                self.grad_outputs = changed
+                gradients = changed
                 replaced = True
-            passed_on = tuple(self.grad_outputs[i] for i in self.output_positions) if replaced else None
+            self.grad_outputs = gradients
+            passed_on = tuple(gradients[i] for i in self.output_positions) if replaced else None
             if self.input_positions is None:
                 self._fire_without_inputs()
             return passed_on

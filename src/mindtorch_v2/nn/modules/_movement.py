@@ -53,6 +53,10 @@ class MovementMethods:
             # Not with autograd: the result is to be a leaf as well.
             with torch.no_grad():
                 applied = fn(param)
+            if not isinstance(applied, Tensor):
+                raise TypeError(
+                    f"_has_compatible_shallow_copy_type(): argument 'from' (position 2) must be Tensor, not {type(applied).__name__}"
+                )
             grad = param.grad
             if swaps():
                 self._swap(name, param, applied, fn)

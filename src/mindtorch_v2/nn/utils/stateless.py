@@ -83,6 +83,8 @@ def _swap(owner: Module, leaf: str, tensor: Any) -> Any:
 def _reparametrize_module(
     module: Module, parameters_and_buffers: dict[str, Tensor], tie_weights: bool = False, strict: bool = False
 ) -> Iterator[None]:
+    if not hasattr(parameters_and_buffers, "keys"):
+        raise AttributeError(f"'{type(parameters_and_buffers).__name__}' object has no attribute 'keys'")
     given = _untie(module, parameters_and_buffers) if tie_weights else parameters_and_buffers
     own = {name for name, _ in module.named_parameters(remove_duplicate=False)}
     own |= {name for name, _ in module.named_buffers(remove_duplicate=False)}
