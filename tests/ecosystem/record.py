@@ -19,12 +19,13 @@ if __name__ == "__main__":
     import deeper
     import further
     import models
+    import sundry
     import tools
     import wider
 
     file = HERE / "values.json"
     values = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    programs = models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS | wider.PROGRAMS | deeper.PROGRAMS
+    programs = models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS | wider.PROGRAMS | deeper.PROGRAMS | sundry.PROGRAMS
     for name in sys.argv[1:] or programs:
         values[name] = outcomes(programs[name])
     text = ",\n".join(f" {json.dumps(name)}: {json.dumps(values[name])}" for name in sorted(values))

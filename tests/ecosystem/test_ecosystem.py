@@ -59,12 +59,17 @@ def test_programs_give_pytorchs_numbers(name, monkeypatch):
     import deeper
     import further
     import models
+    import sundry
     import tools
     import wider
     from outcomes import outcomes
 
     found, expected = (
-        outcomes((models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS | wider.PROGRAMS | deeper.PROGRAMS)[name]),
+        outcomes(
+            (models.PROGRAMS | tools.PROGRAMS | further.PROGRAMS | wider.PROGRAMS | deeper.PROGRAMS | sundry.PROGRAMS)[
+                name
+            ]
+        ),
         VALUES[name],
     )
     assert [row[0] for row in found] == [row[0] for row in expected]
