@@ -6,8 +6,8 @@
 
 `run` and `again` are for the interpreter of an environment with transformers, pytest and pytest-timeout, in which `import torch` is this library (see
 `torch-wheel`) or PyTorch; TREE is a checkout of transformers of that version. `run` takes models and files of tests; `again` runs what failed with this library (of some of them, if they are named):
-with PyTorch to see what passes there, and with this library after a repair. The results are JUnit files, from which `page` writes the page. Tests that fail
-for want of the network count as skipped. A test that passes with PyTorch and not here must have a reason in transformers_tests.yaml beside this file.
+with PyTorch to see what passes there, and with this library after a repair. The results are JUnit files, from which `page` writes the page; what RUNS has no
+results of stays there as it is. Tests that fail for want of the network count as skipped. A test that passes with PyTorch and not here must have a reason in transformers_tests.yaml beside this file.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 
+TITLES = {"models": "Models", "trainer": "Trainer", "generation": "Generation"}
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/transformers.md"
 REASONS = Path(__file__).with_suffix(".yaml")
@@ -101,15 +102,31 @@ def again(options: argparse.Namespace) -> None:
             pytest(options.tests, [f"{file}::{test}" for test in failed], junit.resolve(), options.timeout)
 
 
+def written(text: str) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """What a page says: by kind and name the cells of each version, and the rows of what is left."""
+    kinds = {f"## {title}": kind for kind, title in TITLES.items()}
+    cells: dict[str, dict[str, str]] = {}
+    left: list[str] = []
+    kind, versions = "", []
+    for line in text.splitlines():
+        if line.startswith("## "):
+            kind = kinds.get(line, "")
+        row = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else [""]
+        if row[0] == "tests of":
+            versions = row[1:]
+        elif kind and row[0].strip("-"):
+            cells[f"{kind}.{row[0]}"] = {version: cell for version, cell in zip(versions, row[1:], strict=True) if cell}
+        elif len(row) == 4 and row[0].strip("-") not in ("", "version"):
+            left.append(line)
+    return cells, left
+
+
 def page(options: argparse.Namespace) -> None:
     import yaml
 
     reasons: dict[str, str] = yaml.safe_load(REASONS.read_text(encoding="utf-8")) if REASONS.exists() else {}
-    versions = sorted(path.name for path in options.runs.iterdir() if path.is_dir())
-    cells: dict[str, dict[str, str]] = {}
-    sums: dict[str, Counter[str]] = {}
-    left: list[str] = []
-    for version in versions:
+    cells, left = written(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else ({}, [])
+    for version in sorted(path.name for path in options.runs.iterdir() if path.is_dir()):
         ours, theirs = outcomes(options.runs / version / OURS), outcomes(options.runs / version / THEIRS)
         for name, tests in ours.items():
             reference = theirs.get(name, {})
@@ -119,22 +136,29 @@ def page(options: argparse.Namespace) -> None:
                 raise SystemExit(f"{version} {name}: {len(unsure)} failed and did not run with PyTorch: {unsure[:3]}")
             # what passes here counts unless it is known to fail with PyTorch
             passed = sum(outcome == "passed" and reference.get(t, "passed") == "passed" for t, outcome in tests.items())
+            kind, _, short = name.partition(".")
+            row = cells.setdefault(f"{kind}.{short.removeprefix('test_')}", {})
+            row.pop(version, None)
             if passed + len(missed):
-                kind, _, short = name.partition(".")
-                cells.setdefault(f"{kind}.{short}", {})[version] = f"{passed} of {passed + len(missed)}"
-                sums.setdefault(version, Counter()).update(passed=passed, all=passed + len(missed))
-            for test in missed:
-                left.append(f"| {version} | `{name}` | `{test}` | {reasons[f'{name}::{test}']} |")
+                row[version] = f"{passed} of {passed + len(missed)}"
+            left = [line for line in left if not line.startswith(f"| {version} | `{name}` |")]
+            left += [f"| {version} | `{name}` | `{test}` | {reasons[f'{name}::{test}']} |" for test in missed]
+    versions = sorted({version for row in cells.values() for version in row})
     lines = [HEADER]
-    for kind, title in (("models", "Models"), ("trainer", "Trainer"), ("generation", "Generation")):
-        names = sorted(name for name in cells if name.startswith(f"{kind}."))
+    for kind, title in TITLES.items():
+        names = sorted(name for name in cells if name.startswith(f"{kind}.") and cells[name])
         if names:
             lines += [f"## {title}", "", f"| tests of | {' | '.join(versions)} |", f"|---|{'---|' * len(versions)}"]
             lines += [
-                f"| {name.partition('.')[2].removeprefix('test_')} | {' | '.join(cells[name].get(v, '') for v in versions)} |"
+                f"| {name.partition('.')[2]} | {' | '.join(cells[name].get(v, '') for v in versions)} |"
                 for name in names
             ]
             lines.append("")
+    sums: dict[str, Counter[str]] = {version: Counter() for version in versions}
+    for row in cells.values():
+        for version, cell in row.items():
+            passed, _, every = cell.partition(" of ")
+            sums[version].update(passed=int(passed), all=int(every))
     total = "; ".join(f"{version}: {sums[version]['passed']:,} of {sums[version]['all']:,}" for version in versions)
     lines += [f"All of them: {total}.", ""]
     if left:
