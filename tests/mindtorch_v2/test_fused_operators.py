@@ -130,6 +130,9 @@ def test_fusion_attention_refuses(change: dict, message: str) -> None:
         npu.npu_fusion_attention(x, x, x, **{"head_num": 2, "input_layout": "BNSD", **change})
 
 
+_LARGE = torch.ones(2048, 2048, dtype=torch.bool).triu(1)
+
+
 @pytest.mark.parametrize("seen", [None, "back", "mask"])
 def test_fusion_attention_of_several_lengths(seen: str | None) -> None:
     lengths = ((2, 4), (0, 0), (5, 5), (1, 3))
@@ -182,6 +185,15 @@ def test_fusion_attention_of_several_lengths(seen: str | None) -> None:
         ({"pse": torch.ones(1, 2, 6, 6)}, "pse of the layout TND is not supported"),
         ({"sparse_mode": 3}, "needs atten_mask"),
         ({"atten_mask": torch.ones(2, 2, dtype=torch.bool)}, "does not fit query and key"),
+        ({"sparse_mode": 7}, "sparse_mode 7 needs atten_mask"),
+        ({"sparse_mode": 9}, "sparse_mode should be 0 to 8, but got 9"),
+        ({"sparse_mode": 7, "atten_mask": _LARGE, "next_tockens": 1}, "at least 0 and at most 0 here, but got 1"),
+        ({"sparse_mode": 7, "atten_mask": _LARGE, "pre_tockens": 2}, "pre_tockens of at least 3, the keys"),
+        ({"sparse_mode": 8, "atten_mask": _LARGE, "next_tockens": -1}, "next_tockens of at least 0 here, but got -1"),
+        (
+            {"sparse_mode": 7, "atten_mask": _LARGE, "next_tockens": 0, "actual_seq_kvlen": [2, 6]},
+            "sparse_mode 7 of the layout TND wants no more queries than keys",
+        ),
     ],
 )
 def test_fusion_attention_of_several_lengths_refuses(change: dict, message: str) -> None:
@@ -189,6 +201,43 @@ def test_fusion_attention_of_several_lengths_refuses(change: dict, message: str)
     given = {"head_num": 2, "input_layout": "TND", "actual_seq_qlen": [3, 6], "actual_seq_kvlen": [3, 6]}
     with pytest.raises(RuntimeError, match=message):
         npu.npu_fusion_attention(x, x, x, **{**given, **change})
+
+
+@pytest.mark.parametrize(
+    ("whole", "lengths", "first", "second"),
+    [
+        # The second sequence is divided behind two of its queries: CANN's own example of each mode.
+        (3, ((3, 4, 5), (3, 6, 8)), {"sparse_mode": 7, "pre_tockens": 6, "next_tockens": -2}, {"sparse_mode": 3}),
+        (2, ((3, 5, 4), (3, 4, 4)), {"sparse_mode": 2}, {"sparse_mode": 8, "pre_tockens": 4, "next_tockens": 1}),
+    ],
+)
+def test_fusion_attention_of_divided_sequences(whole: int, lengths: tuple, first: dict, second: dict) -> None:
+    rows, keys = lengths
+    q, k, v = (
+        torch.randn(n, h, 4, dtype=torch.float64, requires_grad=True)
+        for n, h in ((sum(rows), 4), (sum(keys), 2), (sum(keys), 2))
+    )
+    mask = torch.triu(torch.ones(2048, 2048, dtype=torch.bool), 1)
+
+    def attend(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: tuple, keys: tuple, **more: int
+    ) -> torch.Tensor:
+        ends = ([sum(n[: i + 1]) for i in range(len(n))] for n in (rows, keys))
+        options = dict(zip(("actual_seq_qlen", "actual_seq_kvlen"), ends))
+        return npu.npu_fusion_attention(q, k, v, 4, "TND", scale=0.5, atten_mask=mask, **options, **more)[0]
+
+    expected = attend(q, k, v, rows, keys, sparse_mode=whole)
+    cut, joined = rows[0] + 2, keys[0] + keys[1]
+    made = torch.cat(
+        [
+            attend(q[:cut], k[:joined], v[:joined], (rows[0], 2, 0), (keys[0], keys[1], 0), **first),
+            attend(q[cut:], k[keys[0] :], v[keys[0] :], (0, rows[1] - 2, rows[2]), (0, *keys[1:]), **second),
+        ]
+    )
+    torch.testing.assert_close(made, expected)
+    above = torch.randn_like(made)
+    for a, b in zip(torch.autograd.grad(made, (q, k, v), above), torch.autograd.grad(expected, (q, k, v), above)):
+        torch.testing.assert_close(a, b)
 
 
 def test_fused_infer_attention_score_of_groups_and_lengths() -> None:

@@ -71,6 +71,20 @@ CALLS: dict[str, tuple[Callable[[], list[torch.Tensor]], Callable[..., Any]]] = 
             actual_seq_qlen=[4, 7], actual_seq_kvlen=[4, 7],
         )[:1],
     ),
+    "attention of sequences of which the last was divided": (
+        lambda: [torch.randn(n, 2, 4) for n in (5, 9, 9)],
+        lambda q, k, v: npu.npu_fusion_attention(
+            q, k, v, 2, "TND", scale=0.5, atten_mask=_triangle(q), sparse_mode=7, pre_tockens=6, next_tockens=-2,
+            actual_seq_qlen=[3, 5, 5], actual_seq_kvlen=[3, 9, 9],
+        )[:1],
+    ),
+    "attention of sequences of which the first was divided": (
+        lambda: [torch.randn(n, 2, 4) for n in (7, 8, 8)],
+        lambda q, k, v: npu.npu_fusion_attention(
+            q, k, v, 2, "TND", scale=0.5, atten_mask=_triangle(q), sparse_mode=8, pre_tockens=4, next_tockens=1,
+            actual_seq_qlen=[0, 3, 7], actual_seq_kvlen=[0, 4, 8],
+        )[:1],
+    ),
     "attention of several lengths with a mask and prefixes": (
         lambda: [torch.randn(7, 2, 4) for _ in range(3)],
         lambda q, k, v: (

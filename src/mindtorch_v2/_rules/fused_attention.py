@@ -16,7 +16,7 @@ from .spec import Spec, rule
 
 PLACES = {"BSH": (0, None, 1, 2), "SBH": (1, None, 0, 2), "BSND": (0, 2, 1, 3), "BNSD": (0, 1, 2, 3)}
 """Where a layout has batches, heads (None: in the last dimension), positions and widths."""
-COMPRESSED = (2, 3, 4)
+COMPRESSED = (2, 3, 4, 7, 8)
 """Sparse modes whose mask is one of 2048 x 2048 for all lengths."""
 
 
@@ -60,8 +60,10 @@ def operands(name: str, query: Any, key: Any, value: Any, head_num: int, layout:
     return q, k, v
 
 
-def check_masks(name: str, query: Any, q: Sizes, k: Sizes, pse: Any, mask: Any, sparse_mode: int, kinds: tuple) -> None:
-    """RuntimeError where pse or the mask do not fit the operands."""
+def check_masks(
+    name: str, query: Any, q: Sizes, k: Sizes, pse: Any, mask: Any, sparse_mode: int, kinds: tuple, most: int = 6
+) -> None:
+    """RuntimeError where pse or the mask do not fit the operands. most: the last sparse mode that there is."""
     if pse is not None:
         require(pse.dtype is query.dtype, f"{name}: expected scalar type {query.dtype.cpp} but found {pse.dtype.cpp}")
         fits = pse.dim() == 4 and pse.shape[0] in (1, q.batch) and pse.shape[1] == q.heads
@@ -69,7 +71,7 @@ def check_masks(name: str, query: Any, q: Sizes, k: Sizes, pse: Any, mask: Any, 
         require(
             fits, f"{name}: pse of shape {shape_text(pse.shape)} is none of [B, N, S, S], [B, N, 1, S] and [1, N, S, S]"
         )
-    require(0 <= sparse_mode <= 6, f"{name}: sparse_mode should be 0 to 6, but got {sparse_mode}")
+    require(0 <= sparse_mode <= most, f"{name}: sparse_mode should be 0 to {most}, but got {sparse_mode}")
     if mask is None:
         require(sparse_mode not in COMPRESSED, f"{name}: sparse_mode {sparse_mode} needs atten_mask")
         return
@@ -138,6 +140,35 @@ def lengths_of(ends: Sequence[int]) -> list[int]:
     return [end - begin for begin, end in zip((0, *ends), ends)]
 
 
+def modes_of(sparse_mode: int, q_ends: Sequence[int], k_ends: Sequence[int]) -> list[int]:
+    """The sparse mode of each sequence. Modes 7 and 8 are of long sequences that were divided among devices along the query: a band for the last one (7) or the first one (8) that is not empty, the mode
+    from before the division (3 or 2) for the others."""
+    queries = lengths_of(q_ends)
+    if sparse_mode not in (7, 8):
+        return [sparse_mode] * len(queries)
+    found = [3 if sparse_mode == 7 else 2] * len(queries)
+    there = [number for number, (q, k) in enumerate(zip(queries, lengths_of(k_ends))) if q and k]
+    if there:
+        found[there[-1] if sparse_mode == 7 else there[0]] = 4
+    return found
+
+
+def _check_divided(
+    name: str, sparse_mode: int, before: int, after: int, queries: list[int], keys: list[int], kinds: list[int]
+) -> None:
+    """RuntimeError where the window of sparse modes 7 and 8 is none that a division gives."""
+    for q, k, kind in zip(queries, keys, kinds):
+        if kind == 4:
+            least = f"{name}: sparse_mode {sparse_mode} wants a pre_tockens of at least {k}, the keys of the sequence that was divided, but got {before}"
+            require(before >= k, least)
+            fits = q - k <= after and (sparse_mode == 8 or after <= 0)
+            most = " and at most 0" if sparse_mode == 7 else ""
+            require(
+                fits,
+                f"{name}: sparse_mode {sparse_mode} wants a next_tockens of at least {q - k}{most} here, but got {after}",
+            )
+
+
 def _check_varlen(name: str, query: Any, key: Any, value: Any, heads: int, q_ends: Any, k_ends: Any) -> None:
     """RuntimeError where operands of variable lengths do not fit each other or their ends."""
     check_fused(name, query, key, value)
@@ -181,10 +212,13 @@ def npu_attention_varlen(
     sparse_mode = modes[3]
     whole = Sizes(len(q_ends), head_num, max(queries), query.shape[2])
     check_masks(
-        name, query, whole, whole._replace(length=max(keys)), None, atten_mask, sparse_mode, (_d.bool, _d.uint8)
+        name, query, whole, whole._replace(length=max(keys)), None, atten_mask, sparse_mode, (_d.bool, _d.uint8), 8
     )
-    fits = sparse_mode != 3 or all(q <= k for q, k in zip(queries, keys))
-    require(fits, f"{name}: sparse_mode 3 of the layout TND wants no more queries than keys in a sequence")
+    kinds = modes_of(sparse_mode, q_ends, k_ends)
+    fits = all(kind != 3 or q <= k for kind, q, k in zip(kinds, queries, keys))
+    require(fits, f"{name}: sparse_mode {sparse_mode} of the layout TND wants no more queries than keys in a sequence")
+    if sparse_mode in (7, 8):
+        _check_divided(name, sparse_mode, modes[0], modes[1], queries, keys, kinds)
     require(0 < keep_prob <= 1, f"The keep_prob value must be in range of (0, 1], but got {keep_prob}")
     if drop_mask is not None:
         require(drop_mask.dtype is _d.uint8, f"{name}: expected a drop mask of uint8, but got {drop_mask.dtype}")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from ...._rules.fused_attention import COMPRESSED, PLACES, lengths_of
+from ...._rules.fused_attention import COMPRESSED, PLACES, lengths_of, modes_of
 
 MASKED = -(2.0**127)  # exact in float32, in which the largest scores are kept
 
@@ -271,6 +271,11 @@ def _sequences(q_ends: Sequence[int], k_ends: Sequence[int]) -> Any:
             yield number, slice(q_ends[number] - q, q_ends[number]), slice(k_ends[number] - k, k_ends[number])
 
 
+def _modes(modes: Sequence[int], q_ends: Sequence[int], k_ends: Sequence[int]) -> list[list[int]]:
+    """The modes of each sequence."""
+    return [[*modes[:3], kind, *modes[4:]] for kind in modes_of(modes[3], q_ends, k_ends)]
+
+
 def _of_sequence(mask: ndarray | None, number: int, queries: slice, keys: slice, sparse_mode: int) -> ndarray | None:
     """The part of a mask for all lengths that a sequence sees."""
     if mask is None or sparse_mode in COMPRESSED or sparse_mode == 6:
@@ -309,12 +314,13 @@ def attention_varlen(
     total = query.shape[0]
     made = np.zeros((total, head_num, value.shape[2]), query.dtype)
     tops, sums = np.zeros((total, head_num, 8), kind), np.zeros((total, head_num, 8), kind)
-    drops = _bits(drop_mask, head_num, q_ends, k_ends)
+    drops, kinds = _bits(drop_mask, head_num, q_ends, k_ends), _modes(modes, q_ends, k_ends)
     for number, q, k in _sequences(q_ends, k_ends):
         mask = _of_sequence(atten_mask, number, q, k, modes[3])
         wide = None if not prefix else [prefix[number]]
         given = query[q][None], key[k][None], value[k][None]
-        one, top, summed = attention(*given, head_num, "BSND", None, drops[number], mask, wide, scale, keep_prob, modes)
+        more = scale, keep_prob, kinds[number]
+        one, top, summed = attention(*given, head_num, "BSND", None, drops[number], mask, wide, *more)
         made[q], tops[q], sums[q] = one[0], top[0].swapaxes(0, 1), summed[0].swapaxes(0, 1)
     return made, tops, sums
 
@@ -339,14 +345,14 @@ def attention_varlen_backward(
 ) -> tuple[ndarray, ndarray, ndarray]:
     """The gradients of query, key and value."""
     found = np.zeros_like(query), np.zeros_like(key), np.zeros_like(value)
-    drops = _bits(drop_mask, head_num, q_ends, k_ends)
+    drops, kinds = _bits(drop_mask, head_num, q_ends, k_ends), _modes(modes, q_ends, k_ends)
     for number, q, k in _sequences(q_ends, k_ends):
         mask = _of_sequence(atten_mask, number, q, k, modes[3])
         wide = None if not prefix else [prefix[number]]
         given = grad[q][None], query[q][None], key[k][None], value[k][None]
         kept = *(x[q].swapaxes(0, 1)[None] for x in (softmax_max, softmax_sum)), attention[q][None]
         parts = attention_backward(
-            *given, head_num, "BSND", None, drops[number], mask, *kept, wide, scale, keep_prob, modes
+            *given, head_num, "BSND", None, drops[number], mask, *kept, wide, scale, keep_prob, kinds[number]
         )
         found[0][q], found[1][k], found[2][k] = parts[0][0], parts[1][0], parts[2][0]
     return found

@@ -26,6 +26,17 @@ static EmTensor mask_of(const EmTensor *t, int64_t sequence, int64_t queries, in
     return part;
 }
 
+/* The sparse mode of a sequence: modes 7 and 8 are a band for the last or the first one that is not empty, and mode 3 or 2 for the others. */
+static int64_t mode_of(int64_t sparse, const int64_t *q_ends, const int64_t *k_ends, int64_t count, int64_t sequence) {
+    if (sparse != 7 && sparse != 8) return sparse;
+    int64_t band = -1;
+    for (int64_t b = 0; b < count; b++) {
+        bool there = q_ends[b] > (b ? q_ends[b - 1] : 0) && k_ends[b] > (b ? k_ends[b - 1] : 0);
+        if (there && (sparse == 7 || band < 0)) band = b;
+    }
+    return sequence == band ? 4 : sparse == 7 ? 3 : 2;
+}
+
 typedef void (*OneSequence)(const EmCall *, const EmTensor *, const char *, int64_t, int64_t);
 
 static void each_sequence(EmCall *call, const char *kinds, OneSequence run) { /* kinds, by tensor: q and k rows, s sums, m the mask, another one as it is */
@@ -39,7 +50,12 @@ static void each_sequence(EmCall *call, const char *kinds, OneSequence run) { /*
             parts[k] = kinds[k] == 'q' ? rows_of(t, q_from, q_to, false) : kinds[k] == 'k' ? rows_of(t, k_from, k_to, false) : kinds[k] == 's' ? rows_of(t, q_from, q_to, true)
                      : kinds[k] == 'm' && call->integer[4] < 2 ? mask_of(t, b, q_to - q_from, k_to - k_from) : *t;
         }
-        if (q_to > q_from) run(call, parts, "BSND", b, bit);
+        int64_t integers[6];
+        memcpy(integers, call->integer, sizeof integers);
+        integers[4] = mode_of(call->integer[4], queries->values, keys->values, queries->size, b);
+        EmCall own = *call;
+        own.integer = integers;
+        if (q_to > q_from) run(&own, parts, "BSND", b, bit);
         bit += heads * (q_to - q_from) * (k_to - k_from);
         q_from = q_to, k_from = k_to;
     }
@@ -64,8 +80,8 @@ static bool ends_fit(const aclIntArray *ends, const aclTensor *tensor) {
 }
 
 static aclnnStatus check_varlen(aclOpExecutor *ex, const aclTensor *query, const aclTensor *key, const aclTensor *value, const aclTensor *pse, const aclTensor *drop,
-                                const aclTensor *mask, const aclIntArray *q_ends, const aclIntArray *k_ends, int64_t heads, const char *layout, int64_t sparse, double keep,
-                                const aclTensor *top, const aclTensor *sum) {
+                                const aclTensor *mask, const aclIntArray *q_ends, const aclIntArray *k_ends, int64_t heads, const char *layout, int64_t before, int64_t after,
+                                int64_t sparse, double keep, const aclTensor *top, const aclTensor *sum) {
     const aclTensor *all[] = {query, key, value};
     for (int k = 0; k < 3; k++) {
         EM_NOT_NULL(all[k]);
@@ -83,12 +99,15 @@ static aclnnStatus check_varlen(aclOpExecutor *ex, const aclTensor *query, const
     EM_REQUIRE(key->dims[0] == value->dims[0], "key and value differ in length");
     EM_REQUIRE(ends_fit(q_ends, query) && ends_fit(k_ends, key) && q_ends->size == k_ends->size, "the ends of sequences do not fit query and key");
     EM_REQUIRE(!pse, "pse of variable lengths is not in the emulator");
-    EM_REQUIRE(sparse >= 0 && sparse <= 6, "sparseMode %lld is not in the emulator", (long long)sparse);
+    EM_REQUIRE(sparse >= 0 && sparse <= 8, "sparseMode %lld is not in the emulator", (long long)sparse);
     int64_t longest[2] = {0, 0}, bits = 0, q = 0, k = 0;
     for (uint64_t b = 0; b < q_ends->size; q = q_ends->values[b], k = k_ends->values[b], b++) {
         int64_t queries = q_ends->values[b] - q, keys = k_ends->values[b] - k;
         EM_REQUIRE(keys || !queries, "a sequence of queries has no keys");
-        EM_REQUIRE(sparse != 3 || queries <= keys, "sparseMode 3 wants no more queries than keys");
+        int64_t mode = mode_of(sparse, q_ends->values, k_ends->values, (int64_t)q_ends->size, (int64_t)b);
+        EM_REQUIRE(mode != 3 || queries <= keys, "sparseMode 3 wants no more queries than keys");
+        EM_REQUIRE(sparse < 7 || mode != 4 || (before >= keys && after >= queries - keys && (sparse == 8 || after <= 0)), "preTokens or nextTokens are none of sparseMode %lld",
+                   (long long)sparse);
         if (queries > longest[0]) longest[0] = queries;
         if (keys > longest[1]) longest[1] = keys;
         bits += heads * queries * keys;
@@ -98,12 +117,13 @@ static aclnnStatus check_varlen(aclOpExecutor *ex, const aclTensor *query, const
         ES_DTYPE(drop, ES_DT(ACL_UINT8));
         EM_REQUIRE(em_numel(drop) * 8 >= bits, "dropMask has fewer bits than there are scores");
     }
-    EM_REQUIRE(mask || sparse < 2 || sparse > 4, "sparseMode %lld needs attenMask", (long long)sparse);
+    const bool compressed = (sparse >= 2 && sparse <= 4) || sparse >= 7;
+    EM_REQUIRE(mask || !compressed, "sparseMode %lld needs attenMask", (long long)sparse);
     if (mask) {
         EM_REQUIRE(es_in(mask->dtype, ES_BOOL | ES_DT(ACL_UINT8)), "attenMask has dtype %d, which is not supported", mask->dtype);
         EM_REQUIRE(mask->ndim >= 2 && mask->ndim <= 4, "attenMask must have 2 to 4 dimensions");
         const int64_t *last = mask->dims + mask->ndim - 2;
-        if (sparse >= 2 && sparse <= 4) EM_REQUIRE(last[0] == COMPRESSED && last[1] == COMPRESSED, "attenMask of a compressed mode must be 2048 x 2048");
+        if (compressed) EM_REQUIRE(last[0] == COMPRESSED && last[1] == COMPRESSED, "attenMask of a compressed mode must be 2048 x 2048");
         else if (sparse != 6) EM_REQUIRE(last[0] == longest[0] && last[1] == longest[1], "attenMask does not end with the longest lengths");
     }
     const aclTensor *sums[] = {top, sum};
@@ -124,7 +144,7 @@ EM_OP(aclnnFlashAttentionVarLenScoreV2, const aclTensor *query, const aclTensor 
     EM_BEGIN(aclnnFlashAttentionVarLenScoreV2);
     (void)softmaxOutOut, (void)qStartIdxOptional, (void)kvStartIdxOptional;
     TRY(check_varlen(ex, query, key, value, realShiftOptional, dropMaskOptional, attenMaskOptional, actualSeqQLenOptional, actualSeqKvLenOptional, headNum, inputLayout,
-                     sparseMode, keepProb, softmaxMaxOut, softmaxSumOut));
+                     preTokens, nextTokens, sparseMode, keepProb, softmaxMaxOut, softmaxSumOut));
     EM_REQUIRE(!paddingMaskOptional, "paddingMask is not supported");
     EM_NOT_NULL(attentionOutOut);
     ES_SAME_DTYPE(query, attentionOutOut);
@@ -148,7 +168,7 @@ EM_OP(aclnnFlashAttentionUnpaddingScoreGradV2, const aclTensor *query, const acl
     EM_BEGIN(aclnnFlashAttentionUnpaddingScoreGradV2);
     (void)softmaxInOptional, (void)qStartIdxOptional, (void)kvStartIdxOptional, (void)dpseOut;
     TRY(check_varlen(ex, query, keyIn, value, pseShiftOptional, dropMaskOptional, attenMaskOptional, actualSeqQLenOptional, actualSeqKvLenOptional, headNum, inputLayout,
-                     sparseMode, keepProb, softmaxMaxOptional, softmaxSumOptional));
+                     preTokens, nextTokens, sparseMode, keepProb, softmaxMaxOptional, softmaxSumOptional));
     EM_REQUIRE(!paddingMaskOptional, "paddingMask is not supported");
     const aclTensor *pairs[][2] = {{query, dqOut}, {keyIn, dkOut}, {value, dvOut}};
     for (int k = 0; k < 3; k++) {
