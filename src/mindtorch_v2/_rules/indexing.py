@@ -44,7 +44,7 @@ def _check_indices(self: Any, indices: Sequence[Any]) -> bool:
         else:
             at += 1
     if at > self.dim():
-        raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {at})")
     return masked
 
 
@@ -112,7 +112,7 @@ def index(self: Any, indices: Sequence[Any], masks: bool = True) -> Spec:
             if position is not None and position.dtype not in _INDEX_DTYPES:
                 raise RuntimeError(f"_unsafe_index found unexpected index type {position.dtype.cpp}")
     if len(indices) > self.dim():
-        raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
     if _check_indices(self, indices):
         return Spec(None, self.dtype)
     shape, stride = _indexed(self, indices)
@@ -132,7 +132,7 @@ def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool =
     """self's geometry with values written at the indices; values broadcast to the indexed shape and have self's
     dtype."""
     if len(indices) > self.dim():
-        raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
     given = [position for position in indices if position is not None]
     if len(given) == 1 and given[0].dtype is _d.uint8 and values.numel() == 1 and not accumulate:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")

@@ -286,7 +286,7 @@ def upsample(
             ", ".join(f"{axis}: {size}" for axis, size in zip(axes, part, strict=True)) for part in (shape[2:], sizes)
         ]
         raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({texts[0]}) and output ({texts[1]})"
+            f"Input and output sizes should be greater than 0, but got input ({texts[0]}){' and' * (ndim == 1)} output ({texts[1]})"
         )
     if not shape[1] and shape[0]:
         raise RuntimeError(

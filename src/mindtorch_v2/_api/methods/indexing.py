@@ -84,7 +84,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
                 view = _by_steps(self, index, index)
                 if view is not None:
                     return ops.alias(self) if view is self else view
-            if _selects(index) and data.ndim:
+            if _selects(index) and data.ndim and not (index._dtype is _bool and index._data.ndim > data.ndim):
                 return ops.index(self, [index])
     special = overrides.find_for((self, *index) if index.__class__ is tuple else (self, index))
     if special is not None:
