@@ -226,6 +226,18 @@ def solved(a: ndarray, b: ndarray) -> ndarray:
     return np.linalg.solve(a, b)
 
 
+def _solved_together(a: ndarray, b: ndarray) -> ndarray:
+    """`solved` of batches that broadcast: of one matrix all right sides at once, else of as many matrices as there are right sides."""
+    if a.shape[:-2] == b.shape[:-2]:
+        return solved(a, b)
+    if a.ndim == 2:
+        sides = np.ascontiguousarray(np.moveaxis(b, -2, 0))
+        return np.moveaxis(solved(a, sides.reshape(len(sides), -1)).reshape(sides.shape), 0, -2)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    wide = [np.ascontiguousarray(np.broadcast_to(x, (*batch, *x.shape[-2:]))) for x in (a, b)]
+    return solved(*wide)
+
+
 def solve_ex(A: ndarray, B: ndarray, left: bool = True, check_errors: bool = False) -> tuple[ndarray, ndarray]:
     """(X with A @ X = B, or X @ A = B, info)."""
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
@@ -235,7 +247,7 @@ def solve_ex(A: ndarray, B: ndarray, left: bool = True, check_errors: bool = Fal
         a, b = A.swapaxes(-1, -2), b.swapaxes(-1, -2)
     info = np.zeros(A.shape[:-2], np.int32)
     try:
-        result = solved(a, b)
+        result = _solved_together(a, b)
     except Failed:
         result, info = _solve_by_lu(a, b)
         if check_errors:
@@ -376,7 +388,8 @@ def lstsq(
         rcond = float(np.finfo(kind).eps) * max(rows, columns)
     a = np.broadcast_to(self, (*batch, rows, columns))
     right = np.broadcast_to(right, (*batch, rows, right.shape[-1]))
-    parts = [_lstsq_one(x, y, rcond) for x, y in zip(_batch(a), _batch(right), strict=True)]
+    one = _lstsq_one if driver in ("gelsd", "gelss") else _lstsq_of_full_rank
+    parts = [one(x, y, rcond) for x, y in zip(_batch(a), _batch(right), strict=True)]
     sides = right.shape[-1]
     inner = min(rows, columns)
     solution = _stacked([p[0] for p in parts], (*batch, columns, sides), self.dtype)
@@ -396,6 +409,24 @@ def lstsq(
 
 def _stacked(parts: list, shape: tuple[int, ...], kind: np.dtype) -> ndarray:
     return np.array(parts, kind).reshape(shape) if parts else np.zeros(shape, kind)
+
+
+def _lstsq_of_full_rank(a: ndarray, b: ndarray, rcond: float) -> tuple[ndarray, int, ndarray]:
+    """By an orthogonal factor where the triangle's diagonal is far from zero, else by singular values; those are not made."""
+    rows, columns = a.shape
+    steps = min(rows, columns)
+    if not a.size or not b.size:
+        return _lstsq_one(a, b, rcond)
+    wide = rows < columns
+    q, r = np.linalg.qr(_adjoint(a) if wide else a)
+    size = np.abs(r.diagonal())
+    if not size.min() > size.max() * float(np.finfo(r.dtype).eps) ** 0.5:  # also where one is NaN
+        return _lstsq_one(a, b, rcond)
+    if wide:
+        solution = q @ solve_triangular(_adjoint(r), b, False)
+    else:
+        solution = solve_triangular(r, _adjoint(q) @ b, True)
+    return solution, steps, np.zeros(steps, a.real.dtype)
 
 
 def _lstsq_one(a: ndarray, b: ndarray, rcond: float) -> tuple[ndarray, int, ndarray]:
