@@ -5,5 +5,5 @@ from __future__ import annotations
 from mindtorch_v2._rules import recurrent as rules_recurrent
 
 
-def mkldnn_rnn_layer(input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, bidirectional, batch_first, train): return rules_recurrent.lstm_layer(input, weight0, weight1, hx_, cx_, mode)
-def mkldnn_rnn_layer_backward(input, weight1, weight2, weight3, weight4, hx_, cx_tmp, output, hy_, cy_, grad_output, grad_hy, grad_cy, reverse, mode, hidden_size, num_layers, has_biases, train, bidirectional, batch_sizes, batch_first, workspace): return rules_recurrent.lstm_layer_backward(input, weight1, weight2, weight3, hx_, cx_tmp, output, mode)
+def mkldnn_rnn_layer(input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, bidirectional, batch_first, train): return rules_recurrent.lstm_layer(input, weight0, weight1, hx_, cx_, mode, weight2, weight3)
+def mkldnn_rnn_layer_backward(input, weight1, weight2, weight3, weight4, hx_, cx_tmp, output, hy_, cy_, grad_output, grad_hy, grad_cy, reverse, mode, hidden_size, num_layers, has_biases, train, bidirectional, batch_sizes, batch_first, workspace): return rules_recurrent.lstm_layer_backward(input, weight1, weight2, weight3, hx_, cx_tmp, output, mode, weight4, hy_, cy_, grad_output, grad_hy, grad_cy)

@@ -11,7 +11,9 @@ _LSTM = 2
 
 
 @rule(flops="2 * numel(out[0]) * 4 * (size(input, 2) + size(hx_, 1))")
-def lstm_layer(input: Any, weight0: Any, weight1: Any, hx_: Any, cx_: Any, mode: int) -> tuple[Spec, Spec, Spec, Spec]:
+def lstm_layer(
+    input: Any, weight0: Any, weight1: Any, hx_: Any, cx_: Any, mode: int, *biases: Any
+) -> tuple[Spec, Spec, Spec, Spec]:
     """(outputs (steps, batch, width), the last output and cell (batch, width), a workspace of one dimension)."""
     steps, batch, width = _checked("mkldnn_rnn_layer", input, weight0, weight1, hx_, cx_, mode)
     kind, wide = input.dtype, input.dtype.opmath
@@ -26,9 +28,9 @@ def lstm_layer(input: Any, weight0: Any, weight1: Any, hx_: Any, cx_: Any, mode:
 
 @rule(flops="4 * numel(output) * 4 * (size(input, 2) + size(hx_, 1))")
 def lstm_layer_backward(
-    input: Any, weight1: Any, weight2: Any, weight3: Any, hx_: Any, cx_: Any, output: Any, mode: int
+    input: Any, weight1: Any, weight2: Any, weight3: Any, hx_: Any, cx_: Any, output: Any, mode: int, *rest: Any
 ) -> tuple[Spec, ...]:
-    """The gradients of input, both weights, both biases and the first states."""
+    """The gradients of input, both weights, both biases and the first states. rest: what takes part with its values alone."""
     _checked("mkldnn_rnn_layer_backward", input, weight1, weight2, hx_, cx_, mode)
     like = (input, weight1, weight2, weight3, weight3, hx_, cx_)
     return tuple(Spec(tuple(x.shape), x.dtype, None, x.dtype.opmath) for x in like)
