@@ -28,7 +28,7 @@ LOOP(loop_logical_or_n2, NUMBER(a, 0) ARRAY(b, 1), ELEMENT(b), ((a != 0) | (b !=
 LOOP(loop_logical_xor, ARRAY(a, 0) ARRAY(b, 1), ELEMENT(a) ELEMENT(b), (((a != 0) & (!(b != 0))) | ((b != 0) & (!(a != 0)))) ? (T)1 : (T)0)
 LOOP(loop_logical_xor_n1, ARRAY(a, 0) NUMBER(b, 1), ELEMENT(a), (((a != 0) & (!(b != 0))) | ((b != 0) & (!(a != 0)))) ? (T)1 : (T)0)
 LOOP(loop_logical_xor_n2, NUMBER(a, 0) ARRAY(b, 1), ELEMENT(b), (((a != 0) & (!(b != 0))) | ((b != 0) & (!(a != 0)))) ? (T)1 : (T)0)
-LOOP(loop_logical_not, ARRAY(a, 0), ELEMENT(a), (!(a != 0)) ? (T)1 : (T)0)
+LOOP(loop_logical_not, ARRAY(a, 0), ELEMENT(a), (a == (T)0) ? (T)1 : (T)0)
 LOOP(loop_isnan, ARRAY(a, 0), ELEMENT(a), (a != a) ? (T)1 : (T)0)
 LOOP(loop_isinf, ARRAY(a, 0), ELEMENT(a), (NAME(fabs)(a) == (T)INFINITY) ? (T)1 : (T)0)
 LOOP(loop_isfinite, ARRAY(a, 0), ELEMENT(a), (NAME(fabs)(a) < (T)INFINITY) ? (T)1 : (T)0)

@@ -1,4 +1,6 @@
 /* Blocked: one operator as one loop of the block interpreter, over whatever arguments an eager call has. */
+#include "../runtime/plan.h"
+
 #include "lines.h"
 
 #define LARGEST_EXACT_INT 9007199254740992.0
@@ -473,12 +475,8 @@ static PyObject *run_alike(const Alternative *alternative, PyObject *const *args
     return out;
 }
 
-PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, PyArrayObject *out)
+static PyObject *apply_alternative(const Alternative *alternative, PyObject *const *args, PyArrayObject *out)
 {
-    const Alternative *alternative = choose(blocked, args, count);
-    if (alternative == NULL || alternative->exact) {
-        return NULL;
-    }
     PyObject *alike = out == NULL ? run_alike(alternative, args) : NULL;
     if (alike != NULL || PyErr_Occurred()) {
         return alike;
@@ -518,4 +516,52 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
     int failed = PyArray_CopyInto(out, (PyArrayObject *)made);
     Py_DECREF(made);
     return failed ? NULL : Py_NewRef((PyObject *)out);
+}
+
+static int is_half(PyObject *object)
+{
+    return is_array(object) && (PyArray_TYPE((PyArrayObject *)object) == NPY_HALF || PyArray_DESCR((PyArrayObject *)object) == S.descr_bfloat16);
+}
+
+/* What is true of half numbers, which float32 holds as they are. NULL without an exception where there are none. */
+static PyObject *tell_of_halves(const Alternative *alternative, PyObject *const *args, Py_ssize_t count, PyArrayObject *out)
+{
+    PyObject *wide[MAX_PARAMS], *made = NULL;
+    int halves = 0, failed = count > MAX_PARAMS;
+    for (Py_ssize_t i = 0; i < count && !failed; i++) {
+        wide[i] = args[i];
+    }
+    for (int k = 0; k < alternative->operands && !failed; k++) {
+        const int at = alternative->operand[k];
+        if (is_half(args[at]) && wide[at] == args[at]) {
+            PyObject *array = (PyObject *)converted((PyArrayObject *)args[at], S.descr32);
+            failed = array == NULL;
+            wide[at] = failed ? args[at] : array;
+            halves += !failed;
+        }
+    }
+    if (halves && !failed) {
+        made = apply_alternative(alternative, wide, out);
+    }
+    for (Py_ssize_t i = 0; halves && i < count; i++) {
+        if (wide[i] != args[i]) {
+            Py_DECREF(wide[i]);
+        }
+    }
+    return made;
+}
+
+PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, PyArrayObject *out)
+{
+    const Alternative *alternative = choose(blocked, args, count);
+    if (alternative == NULL) {
+        return NULL;
+    }
+    if (block_entries[alternative->opcode].to_bool) {
+        PyObject *told = tell_of_halves(alternative, args, count, out);
+        if (told != NULL || PyErr_Occurred()) {
+            return told;
+        }
+    }
+    return alternative->exact ? NULL : apply_alternative(alternative, args, out);
 }

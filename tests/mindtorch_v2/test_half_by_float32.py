@@ -110,3 +110,83 @@ def test_what_shrinks_and_replaces_by_bits_keeps_the_numbers(dtype: Any) -> None
 def test_a_trace_is_rounded_once(dtype: Any) -> None:
     x = torch.full((300, 300), 0.1).to(dtype)
     assert torch.equal(x.trace(), x.to(torch.float32).trace().to(dtype))
+
+
+COMPARED = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+}
+TOLD = {
+    "logical_not": np.logical_not,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "isposinf": np.isposinf,
+    "isneginf": np.isneginf,
+    "signbit": np.signbit,
+}
+
+
+def halves(dtype: Any, count: int) -> Any:
+    values = np.random.default_rng(count).integers(-3, 4, count) / 10
+    values[:8] = 0.0, -0.0, np.nan, np.inf, -np.inf, 1e-7, -1e-7, 0.1
+    return torch.from_numpy(values).to(dtype)
+
+
+def exact(x: Any) -> np.ndarray:
+    return x.to(torch.float64).numpy()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("count", [9, 300, 5000])
+@pytest.mark.parametrize("name", COMPARED)
+def test_comparisons_are_exact(name: str, count: int, dtype: Any) -> None:
+    x, y = halves(dtype, count), halves(dtype, count).flip(0)
+    call, wanted = getattr(torch, name), COMPARED[name]
+    cases = [(x, y), (x[::2], y[::2]), (x[None], y[:3, None]), (x, y[4])]
+    for a, b in cases:
+        found = call(a, b)
+        assert found.dtype is torch.bool
+        assert np.array_equal(found.numpy(), wanted(exact(a), exact(b)))
+        kept = torch.empty_like(found)
+        assert call(a, b, out=kept) is kept and torch.equal(kept, found)
+    changed = x.clone()
+    getattr(changed, name + "_")(y)
+    assert np.array_equal(exact(changed), wanted(exact(x), exact(y)).astype(np.float64))
+    if name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        for number in (0, 0.1, -0.3, 2, float("nan"), float("inf")):
+            rounded = torch.tensor(number, dtype=dtype).item()
+            assert np.array_equal(call(x, number).numpy(), wanted(exact(x), rounded)), number
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("count", [9, 300, 5000])
+@pytest.mark.parametrize("name", TOLD)
+def test_what_is_told_of_elements_is_exact(name: str, count: int, dtype: Any) -> None:
+    x = halves(dtype, count)
+    for given in (x, x[::3], x[None].expand(2, count)):
+        found = getattr(torch, name)(given)
+        assert found.dtype is torch.bool
+        assert np.array_equal(found.numpy(), TOLD[name](exact(given)))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_an_lstm_layer_is_that_of_float32(dtype: Any) -> None:
+    half, single = nn.LSTM(6, 5, 2).to(dtype), nn.LSTM(6, 5, 2)
+    single.load_state_dict({name: value.to(torch.float32) for name, value in half.state_dict().items()})
+    x, made = drawn(7, 3, 6).to(dtype), []
+    for module in (half, single):
+        given = x.to(next(module.parameters()).dtype, copy=True).requires_grad_()
+        output, (h, c) = module(given)
+        (output.sum() + h.sum() * 2 - c.sum()).backward()
+        made.append([t.to(torch.float32) for t in (output, h, c, given.grad, *(p.grad for p in module.parameters()))])
+    bound = 2.0**-6 if dtype is torch.bfloat16 else 2.0**-9
+    for found, wanted in zip(*made, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=2 * bound, atol=2 * bound * wanted.abs().max().item())
