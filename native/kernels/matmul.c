@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #endif
 
+#include "blocks.h"
 #include "gemm.h"
 #include "product.h"
 
@@ -416,6 +417,39 @@ static PyObject *dot_kernel(PyObject *const *args)
     return has_dims(args[0], 1) && has_dims(args[1], 1) ? product(args[0], args[1], Py_None, 0) : NULL;
 }
 
+/* self, vec2, out: contiguous vectors of floats of one dtype. */
+static PyObject *outer_kernel(PyObject *const *args)
+{
+    if (!has_dims(args[0], 1) || !has_dims(args[1], 1)) {
+        return NULL;
+    }
+    PyArrayObject *left = (PyArrayObject *)args[0], *right = (PyArrayObject *)args[1], *out = (PyArrayObject *)args[2];
+    const int width = float_width(left);
+    npy_intp dims[] = {PyArray_DIM(left, 0), PyArray_DIM(right, 0)};
+    if (!width || float_width(right) != width || !is_contiguous(left) || !is_contiguous(right)) {
+        return NULL;
+    }
+    if (args[2] == Py_None) {
+        out = (PyArrayObject *)new_array(2, dims, PyArray_DESCR(left));
+    }
+    else if (!is_array(args[2]) || PyArray_NDIM(out) != 2 || !PyArray_CompareLists(PyArray_DIMS(out), dims, 2) || float_width(out) != width || !is_contiguous(out) ||
+             !(PyArray_FLAGS(out) & NPY_ARRAY_WRITEABLE) || arrays_meet(left, out) || arrays_meet(right, out)) {
+        return NULL;
+    }
+    else {
+        Py_INCREF((PyObject *)out);
+    }
+    if (out == NULL) {
+        return NULL;
+    }
+    PyThreadState *thread = dims[0] * dims[1] >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    CHOOSE(outer_rows, width, PyArray_DATA(left), PyArray_DATA(right), PyArray_DATA(out), dims[0], dims[1]);
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    return (PyObject *)out;
+}
+
 static PyObject *linear_kernel(PyObject *const *args)
 {
     return has_dims(args[1], 2) ? product(args[0], args[1], args[2], 1) : NULL;
@@ -494,6 +528,7 @@ const KernelEntry matmul_kernels[] = {
     {"matmul.fast_bmm", bmm_kernel},
     {"matmul.mv", mv_kernel, HALVES},
     {"matmul.dot", dot_kernel, HALVES},
+    {"matmul.outer", outer_kernel},
     {"matmul.linear", linear_kernel, HALVES},
     {"matmul.fast_linear", linear_kernel},
     {"matmul.addmm", addmm_kernel},

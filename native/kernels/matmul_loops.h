@@ -227,5 +227,17 @@ static TARGET void NAME(few_by_rows)(const void *left, npy_intp a_row, const voi
 }
 #endif
 
+static TARGET void NAME(outer_rows)(const void *left, const void *right, void *result, npy_intp m, npy_intp n)
+{
+    const T *a = left, *restrict b = right;
+    T *restrict out = result;
+    for (npy_intp i = 0; i < m; i++, out += n) {
+        const T factor = a[i];
+        for (npy_intp j = 0; j < n; j++) {
+            out[j] = factor * b[j];
+        }
+    }
+}
+
 #undef FEW
 #undef MET

@@ -169,3 +169,17 @@ def test_few_rows_by_rows_of_a_weight(dtype: str, vectors: int) -> None:
             assert ((left @ weight.mT).double() - exact).abs().max() <= bound * k**0.5 * 4
             made = torch.nn.functional.linear(left, weight, bias)
             assert (made.double() - exact - bias.double()).abs().max() <= bound * k**0.5 * 4
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+def test_outer_products(dtype: Any) -> None:
+    a, b = (torch.arange(n).to(dtype) - 3 for n in (7, 19))
+    wanted = a[:, None] * b
+    assert torch.equal(torch.outer(a, b), wanted)
+    assert torch.equal(torch.outer(a[::2], b[::3]), wanted[::2, ::3])
+    out = torch.zeros(7, 19, dtype=dtype)
+    assert torch.outer(a, b, out=out) is out and torch.equal(out, wanted)
+    strided = torch.zeros(19, 7, dtype=dtype).t()
+    assert torch.equal(torch.outer(a, b, out=strided), wanted)
+    with pytest.raises(RuntimeError, match="Expected 1-D argument self"):
+        torch.outer(a[None], b)

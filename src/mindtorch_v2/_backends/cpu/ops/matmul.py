@@ -233,6 +233,7 @@ def vdot(self: ndarray, other: ndarray) -> ndarray:
     return np.asarray(np.vdot(self, other))
 
 
+@native.kernel
 def outer(self: ndarray, vec2: ndarray, out: ndarray | None = None) -> ndarray:
     return np.multiply(self[:, None], vec2, out)
 
