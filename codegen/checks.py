@@ -299,9 +299,15 @@ def check_derivative_names(op: Op, context: Context) -> Iterator[Problem]:
     for derivative in op.derivatives:
         key = ", ".join(derivative.inputs)
         for use in derivative.uses:
-            if use.name in known or use.name in BUILTINS or result_number(use.name, op.signature) is not None:
+            if use.name in near or use.name in BUILTINS or result_number(use.name, op.signature) is not None:
                 continue
-            if re.fullmatch(r"result\d*", use.name):
+            if use.name in known and use.called:
+                continue
+            if use.name in known:
+                message = (
+                    f"grad of '{key}': '{use.name}' is a function, and is not called{did_you_mean(use.name, near)}"
+                )
+            elif re.fullmatch(r"result\d*", use.name):
                 message = f"grad of '{key}': '{use.name}' is none of the {len(op.returns)} results"
             else:
                 file = context.sources.unexported_formula(use.name)

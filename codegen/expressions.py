@@ -143,6 +143,11 @@ def _uses(source: _Source, node: ast.AST, bound: frozenset[str] = frozenset()) -
         if node.id not in bound:
             yield NameUse(node.id, None, source.start(node), source.end(node))
         return
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        yield from (replace(use, called=True) for use in _uses(source, node.func, bound))
+        for child in (*node.args, *node.keywords):
+            yield from _uses(source, child, bound)
+        return
     if isinstance(node, ast.Lambda):
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         arguments += [a for a in (node.args.vararg, node.args.kwarg) if a is not None]

@@ -99,6 +99,7 @@ class NameUse:
     start: int
     end: int
     location: Location | None = field(default=None, compare=False)
+    called: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ typedef struct {
     PyObject *dict;
     PyObject *operators; /* a callable that gives (slice, select, unsqueeze, the function index) when they are first needed */
     PyObject *slice, *select, *unsqueeze, *index;
+    Py_ssize_t takes; /* arguments, the tensor among them: three where it writes */
 } Subscript;
 
 static int need_operators(Subscript *self)
@@ -303,7 +304,11 @@ static PyObject *read_otherwise(Subscript *self, PyObject *tensor, PyObject *ind
 static PyObject *subscript_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Subscript *self = (Subscript *)callable;
-    if (PyVectorcall_NARGS(nargsf) == 2 && kwnames == NULL && !(is_special() && !is_recording()) && is_plain(args[0]) && array_of(args[0]) != NULL) {
+    const Py_ssize_t given = PyVectorcall_NARGS(nargsf);
+    if (given && given != self->takes && kwnames == NULL) {
+        return PyErr_Format(PyExc_TypeError, self->takes == 3 ? " expected 2 arguments, got %zd" : "expected 1 argument, got %zd", given - 1);
+    }
+    if (given == 2 && kwnames == NULL && !(is_special() && !is_recording()) && is_plain(args[0]) && array_of(args[0]) != NULL) {
         PyObject *index = args[1];
         PyObject *result = NULL;
         if (PyTuple_CheckExact(index)) {
@@ -319,7 +324,7 @@ static PyObject *subscript_call(PyObject *callable, PyObject *const *args, size_
             return result;
         }
     }
-    else if (PyVectorcall_NARGS(nargsf) == 3 && kwnames == NULL && !is_special() && is_plain(args[0]) && array_of(args[0]) != NULL) {
+    else if (given == 3 && kwnames == NULL && !is_special() && is_plain(args[0]) && array_of(args[0]) != NULL) {
         int done = assign(args[0], args[1], args[2]);
         if (done == 0) {
             PyObject *key = plain_key(args[1]);
@@ -335,9 +340,10 @@ static PyObject *subscript_call(PyObject *callable, PyObject *const *args, size_
 
 static PyObject *subscript_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"fallback", "operators", NULL};
+    static char *keywords[] = {"fallback", "operators", "takes", NULL};
     PyObject *fallback, *operators;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", keywords, &fallback, &operators)) {
+    Py_ssize_t takes;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOn", keywords, &fallback, &operators, &takes)) {
         return NULL;
     }
     Subscript *self = (Subscript *)type->tp_alloc(type, 0);
@@ -347,6 +353,7 @@ static PyObject *subscript_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     self->vectorcall = subscript_call;
     self->fallback = Py_NewRef(fallback);
     self->operators = Py_NewRef(operators);
+    self->takes = takes;
     return (PyObject *)self;
 }
 

@@ -59,6 +59,7 @@ SLIPS: dict[str, tuple[dict[str, str], str]] = {
     "result misspelt": ({"grad": "{self: grad * reslt}"}, "unknown name 'reslt'; did you mean 'result'?"),
     "argument misspelt": ({"grad": "{self: grad * othr}"}, "unknown name 'othr'; did you mean 'other'?"),
     "gradient misspelt": ({"grad": "{self: gard * 2}"}, "unknown name 'gard'; did you mean 'grad'?"),
+    "an operator for an argument": ({"grad": "{self: grad * mul}"}, "'mul' is a function, and is not called"),
     "formula misspelt": ({"grad": "{self: 'sum_backwards(grad, n, n, n)'}"}, "unknown name 'sum_backwards'; did you mean 'sum_backward'?"),
     "formula that is not exported": ({"grad": "{self: hidden_backward(grad)}"}, "add it to '__all__' in src/mindtorch_v2/_autograd/formulas/more.py"),
     "input misspelt": ({"grad": "{slef: grad}"}, "unknown input 'slef'; did you mean 'self'?"),

@@ -36,8 +36,39 @@ def test_counts(call, flops):
 
 
 def test_attention():
-    q, k = ones(1, 2, 3, 8), ones(1, 2, 5, 8)
+    """PyTorch's counter leaves it out on a CPU."""
+    q, k = (ones(1, 2, n, 8, device="meta") for n in (3, 5))
     assert count(lambda: torch.nn.functional.scaled_dot_product_attention(q, k, k)) == 960
+    q, k = ones(1, 2, 3, 8), ones(1, 2, 5, 8)
+    assert count(lambda: torch.nn.functional.scaled_dot_product_attention(q, k, k)) == 0
+
+
+def wanted(*shape):
+    return ones(*shape, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        (lambda: torch.nn.Linear(4, 5)(wanted(3, 4)), {"addmm": 120, "mm": 240}),
+        (lambda: torch.nn.Linear(4, 5)(wanted(2, 3, 4)), {"addmm": 240, "mm": 480}),
+        (lambda: torch.nn.Linear(4, 5)(wanted(3, 2, 4).transpose(0, 1)), {"mm": 720}),
+        (lambda: torch.nn.Linear(4, 5, bias=False)(wanted(2, 3, 4)), {"mm": 720}),
+        (lambda: wanted(3, 4) @ wanted(4, 5), {"mm": 360}),
+        (lambda: wanted(2, 6, 3, 4) @ wanted(2, 6, 4, 5), {"bmm": 4320}),
+        (lambda: wanted(3, 4) @ wanted(4), {}),
+        (lambda: torch.nn.Conv2d(3, 8, 3)(wanted(2, 3, 9, 9)), {"convolution": 42336, "convolution_backward": 84672}),
+        (
+            lambda: torch.nn.ConvTranspose2d(3, 8, 3)(wanted(2, 3, 9, 9)),
+            {"convolution": 69984, "convolution_backward": 139968},
+        ),
+    ],
+)
+def test_operators_are_those_that_pytorch_counts(call, found):
+    with FlopCounterMode(display=False) as counter:
+        call().sum().backward()
+    counts = counter.get_flop_counts().get("Global", {})
+    assert {str(packet).removeprefix("aten."): count for packet, count in counts.items()} == found
 
 
 class Net(torch.nn.Module):

@@ -232,3 +232,17 @@ def test_reading_in_inference_mode() -> None:
         made = x[K]
         made[0] = 1.0
         assert made[0].tolist() == [1, 1, 1, 1]
+
+
+def test_subscripts_of_another_number_of_arguments_are_refused() -> None:
+    x = torch.arange(3.0)
+    for call in (
+        lambda: x.__getitem__(),
+        lambda: x.__getitem__(0, 1),
+        lambda: x.__setitem__(0),
+        lambda: x.__setitem__(0, 1, 2),
+        lambda: torch.Tensor.__setitem__(x, 0),
+    ):
+        with pytest.raises(TypeError):
+            call()
+    assert x.tolist() == [0, 1, 2]

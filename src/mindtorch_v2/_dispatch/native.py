@@ -24,7 +24,7 @@ from .._threads import get_num_threads
 from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 14  # as native.h has it
+_INTERFACE = 15  # as native.h has it
 
 
 def _load() -> Any:
@@ -476,4 +476,8 @@ def recorder(
 
 def subscript(function: Callable, operators: Callable) -> Callable:
     """`Tensor.__getitem__` or `__setitem__`, or what stands before it; `operators` gives slice, select and unsqueeze when they are first recorded."""
-    return function if extension is None else _dressed(extension.Subscript(function, operators), function)
+    return (
+        function
+        if extension is None
+        else _dressed(extension.Subscript(function, operators, function.__code__.co_argcount), function)
+    )

@@ -1,7 +1,8 @@
 """`FlopCounterMode`: the floating-point operations of matrix products, convolutions and attention in a block, by operator and module.
 
 They are those that plans count (`flops` of the schema), of the operators with the tag `product`; sums of a bias do not count. What runs in a backward pass is counted
-for the whole program alone.
+for the whole program alone. Operators that PyTorch makes of others stand under those (`matmul` is `mm` or `bmm`), and what PyTorch's counter leaves out is left out: products with a
+vector, and attention and LSTM layers on a CPU.
 """
 
 from __future__ import annotations
@@ -60,6 +61,33 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
     return register
 
 
+def _parts(op: Operator, args: tuple) -> Any:
+    """The operator of PyTorch that does the work of a call, or None where it counts none."""
+    name = op.name
+    if name.startswith("conv") and name != "convolution_backward":
+        return _aten.convolution
+    if name in ("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"):
+        return None if args[0].device.type == "cpu" else getattr(_aten, name)
+    if name in ("mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"):
+        return None
+    if name == "linear":
+        close = args[0].dim() < 3 or (args[0].dim() == 3 and args[0].is_contiguous())
+        return _aten.addmm if args[2] is not None and close else _aten.mm
+    if name != "matmul":
+        return getattr(_aten, name, None)
+    left, right = args[:2]
+    if right.dim() == 1 or (left.dim() == 1 and right.dim() > 2):
+        return None
+    if left.dim() <= 2 and right.dim() == 2:
+        return _aten.mm
+    if left.dim() > 2 and right.dim() > 2:
+        return _aten.bmm
+    # The matrix among matrices: of one product where its gradient is wanted, or the others lie close.
+    matrix, others = (right, left) if right.dim() == 2 else (left, right.mT)
+    folds = matrix.requires_grad or (left.dim() > 2 and others.is_contiguous())
+    return _aten.mm if folds else _aten.bmm
+
+
 class _Counter:
     """An observer of the dispatcher that counts, and lets everything take its course."""
 
@@ -103,6 +131,9 @@ class _Counter:
                 at = names.index(_BIAS)
                 args = (*args[:at], (*args[at][:-1], False), *args[at + 1 :])
             count = int(self.formulas[op.full_name](result, *args))
+            packet = _parts(op, args)
+            if packet is None:
+                return
         else:
             return
         for name in self.mode.places():

@@ -32,11 +32,12 @@ def reduced(level: Level, name: str, self: Any, dtype: Any) -> Any:
     return level.wrap(getattr(ops, name)(value, list(range(1, value.dim())), dtype=dtype))
 
 
-def flattened(level: Level, name: str, self: Any, **options: Any) -> Any:
+def flattened(level: Level, name: str, self: Any, dtype: Any = None) -> Any:
     """All elements of each example reduced by the operator of a name along one dimension; of several results the first is meant."""
     value = self._value
     if not self.numel():
         return None
+    options = {} if dtype is None else {"dtype": dtype}
     made = getattr(ops, name)(value.flatten(1) if self.dim() else value.unsqueeze(1), 1, **options)
     return level.wrap(made[0] if isinstance(made, tuple) else made)
 
@@ -95,8 +96,18 @@ def found_in(level: Level, elements: Any, tests: Any, invert: bool) -> Any:
     return ops.logical_not(found) if invert else found
 
 
-def sorted_into(level: Level, sequence: Any, values: Any, sorter: Any = None, **options: Any) -> Any:
+def sorted_into(
+    level: Level,
+    sequence: Any,
+    values: Any,
+    sorter: Any = None,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+) -> Any:
     """The places of values in sorted sequences."""
+    options = {"out_int32": out_int32, "right": right, "side": side}
     if level(sorter) or (sorter is not None and level(sequence)):
         return None
     if not level(sequence):
