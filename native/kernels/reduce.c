@@ -302,7 +302,7 @@ static void find_places(const Reduction *plan, int kind, int smallest, const cha
     }
     if (columns == 1 && are_short(plan, item)) {
         npy_uint64 space[4096];
-        const npy_intp step = plan->kept[0].stride, most = (npy_intp)sizeof(space) / (item * plan->n);
+        const npy_intp step = plan->kept_count ? plan->kept[0].stride : 0, most = (npy_intp)sizeof(space) / (item * plan->n);
         for (npy_intp done = 0, rows; done < plan->count; done += rows) {
             rows = plan->count - done < most ? plan->count - done : most;
             rows = rows < COLUMNS ? rows : COLUMNS;

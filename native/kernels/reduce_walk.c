@@ -111,7 +111,7 @@ static void walk_pass(const Walk *walk, const Pass *pass, Row widen, const char 
 }
 
 /* Note [Short rows]. A loop over a few elements costs more than the elements: rows of at most SHORT are turned, so many at a time as TURNED bytes hold, into
- * columns whose loops go through all of them side by side. */
+ * columns whose loops go through all of them side by side. Their length alone decides, since a row has the same bits without the others. */
 #define TURNED 32768
 
 #define TURN(T)                                                                                                                            \
@@ -162,15 +162,14 @@ void turn_rows(void *to, const char *x, npy_intp rows, npy_intp step, npy_intp n
 
 int are_short(const Reduction *plan, npy_intp item)
 {
-    return plan->reduced_count == 1 && plan->kept_count == 1 && plan->count >= 16 && plan->n >= 2 && plan->n <= SHORT &&
-           plan->reduced[0].stride == item && item <= 8 && (item & (item - 1)) == 0;
+    return plan->reduced_count == 1 && plan->kept_count <= 1 && plan->n >= 2 && plan->n <= SHORT && plan->reduced[0].stride == item && item <= 8 && (item & (item - 1)) == 0;
 }
 
 static void reduce_short(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, char *states, char *context, double by)
 {
     npy_uint64 space[TURNED / 8];
     npy_uint16 halves[TURNED / 4];
-    const npy_intp n = plan->n, step = plan->kept[0].stride, item = with->widen == NULL ? with->item : 4, most = TURNED / (item * n);
+    const npy_intp n = plan->n, step = plan->kept_count ? plan->kept[0].stride : 0, item = with->widen == NULL ? with->item : 4, most = TURNED / (item * n);
     for (npy_intp done = 0, rows; done < plan->count; done += rows, x += rows * step) {
         rows = plan->count - done < most ? plan->count - done : most;
         rows = rows < COLUMNS ? rows : COLUMNS;

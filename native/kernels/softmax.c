@@ -82,7 +82,7 @@ static void softmax_part(void *work, npy_intp from, npy_intp to)
     if (inner > 1) {
         run_columns(all, x, y, result, outer, inner, first, last);
     }
-    else if (outer >= 16 && n >= 2 && n <= SHORT) {
+    else if (n >= 2 && n <= SHORT) {
         run_short_rows(all, x, y, result, outer);
     }
     else if (all->direction == FORWARD && all->logarithm) {
