@@ -157,10 +157,16 @@ def others_import() -> bool:
 
 
 def forget_others() -> None:
-    """In a forked child: there are no other threads."""
+    """In a forked child: there are no other threads. What one of them was importing after all, since it began when no fork could wait any more, is imported anew."""
     here = threading.get_ident()
     for thread in [thread for thread in _running if thread != here]:
         del _running[thread]
+    for name, ref in list(_module_locks.items()):
+        held = ref()
+        if held is not None and getattr(held, "owner", None) not in (None, here):
+            _module_locks.pop(name, None)
+            if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+                del sys.modules[name]
 
 
 class _Entered(ModuleSpec):

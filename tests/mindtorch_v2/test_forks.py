@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -200,3 +202,18 @@ def test_handlers_wait_for_the_outermost_import() -> None:
         assert came and set(came) == {signal.SIGUSR1}  # two that wait may come as one, as signals do
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_child_imports_what_another_thread_was_importing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lock, and the half of it that is there, are of a thread that the child does not have."""
+    monkeypatch.setattr(_forks, "PATIENCE", 0.1)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "imported_slowly.py").write_text("import time\nBEGUN = True\ntime.sleep(1)\nDONE = True\n")
+    thread = threading.Thread(target=importlib.import_module, args=("imported_slowly",))
+    thread.start()
+    while not hasattr(sys.modules.get("imported_slowly"), "BEGUN"):
+        time.sleep(0.01)
+    status = in_child(lambda: importlib.import_module("imported_slowly").DONE)
+    thread.join()
+    assert status == 0
+    assert importlib.import_module("imported_slowly").DONE
