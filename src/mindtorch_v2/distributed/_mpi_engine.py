@@ -28,7 +28,7 @@ from ._engines import Call, Engine, Request, place_of_call
 from ._errors import DistBackendError, DistError
 from ._reduction import FUNCTIONS, RedOpType
 from ._store_engine import mismatch
-from ._stores import PrefixStore, Store
+from ._stores import PrefixStore, Store, late_ranks
 
 _LOOKS = 20  # before the first pause
 _QUICK_LOOKS = 400  # of calls that are a message alone: some tens of microseconds, while a pause and what it has the others wait take longer
@@ -274,12 +274,7 @@ class MpiEngine(Engine):
 
     def late(self, seconds: float) -> list[int]:
         self._number += 1
-        keys = [f"{self._number}/here/{rank}" for rank in range(self.size)]
-        self.store.set(keys[self.rank], "1")
-        end = time.monotonic() + seconds
-        while not self.store.check(keys) and time.monotonic() < end:
-            time.sleep(0.005)
-        return [rank for rank, key in enumerate(keys) if not self.store.check([key])]
+        return late_ranks(self.store, self._number, self.rank, self.size, seconds)
 
     def keep(self, *things: Any) -> None:
         """Hold what MPI may still write to after an error."""

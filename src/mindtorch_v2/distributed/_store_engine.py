@@ -29,7 +29,7 @@ import numpy as np
 from ._engines import DONE, Call, Engine, Request
 from ._errors import DistBackendError, DistError
 from ._reduction import FUNCTIONS
-from ._stores import PrefixStore, Store, served_by_launcher
+from ._stores import PrefixStore, Store, late_ranks, served_by_launcher
 
 _LARGE = 1 << 16
 _PATIENCE = 10.0  # seconds that rank 0 waits for the others to leave
@@ -169,12 +169,7 @@ class StoreEngine(Engine):
 
     def late(self, seconds: float) -> list[int]:
         self._number += 1
-        keys = [f"{self._number}/here/{rank}" for rank in range(self.size)]
-        self.store.set(keys[self.rank], "1")
-        end = time.monotonic() + seconds
-        while not self.store.check(keys) and time.monotonic() < end:
-            time.sleep(0.005)
-        return [rank for rank, key in enumerate(keys) if not self.store.check([key])]
+        return late_ranks(self.store, self._number, self.rank, self.size, seconds)
 
 
 class _Collective(Request):

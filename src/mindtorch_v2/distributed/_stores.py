@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ._errors import DistStoreError
+from ._errors import DistNetworkError, DistStoreError
 from ._table import Table, added
 
 DEFAULT_TIMEOUT = timedelta(minutes=5)
@@ -467,3 +467,24 @@ class FileStore(Store):
 
     def clone(self) -> Store:
         return FileStore(self.path)
+
+
+def late_ranks(store: Store, number: int, rank: int, size: int, seconds: float) -> list[int]:
+    """The ranks that do not come to point `number` in time.
+
+    Where all come, none leaves before the others have asked the store for the last time: the process that serves it may end next.
+    """
+    here, left = ([f"{number}/{word}/{one}" for one in range(size)] for word in ("here", "left"))
+    store.set(here[rank], "1")
+    end = time.monotonic() + seconds
+    while not store.check(here) and time.monotonic() < end:
+        time.sleep(0.005)
+    late = [one for one, key in enumerate(here) if not store.check([key])]
+    if not late:
+        try:
+            store.set(left[rank], "1")
+            while not store.check(left) and time.monotonic() < end:
+                time.sleep(0.005)
+        except DistNetworkError:
+            pass  # whoever serves it has seen all of them leave
+    return late

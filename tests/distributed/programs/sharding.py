@@ -28,7 +28,8 @@ from torch.distributed.tensor.placement_types import _StridedShard
 def close(found, wanted, what=""):
     if isinstance(found, DTensor):
         found = found.full_tensor()
-    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6, msg=lambda text: f"{text}\n{what}")
+    # Sums of parts round otherwise than the whole: next to the others' size where they cancel.
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=4e-6, msg=lambda text: f"{text}\n{what}")
 
 
 def refused(kind, text, call):
