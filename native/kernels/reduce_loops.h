@@ -132,33 +132,44 @@ static TARGET void NAME(sum_columns)(const char *x, npy_intp n, npy_intp stride,
 #endif
 
 #ifndef INTEGER
-/* The product of n elements that lie side by side, at least 4 * STEP, as that of the lanes of four vectors. */
-static inline __attribute__((always_inline)) TARGET T NAME(product_of)(const T *x, npy_intp n)
+#define WIDE_STEP ((npy_intp)(VECTOR_BYTES / sizeof(double)))
+typedef double NAME(Factors) __attribute__((vector_size(VECTOR_BYTES)));
+typedef T NAME(Narrow) __attribute__((vector_size(VECTOR_BYTES / sizeof(double) * sizeof(T))));
+
+static inline __attribute__((always_inline)) TARGET NAME(Factors) NAME(factors)(const T *from)
 {
-    V p = NAME(all)(1), q = p, r = p, s = p;
+    NAME(Narrow) narrow;
+    memcpy(&narrow, from, sizeof(narrow));
+    return __builtin_convertvector(narrow, NAME(Factors));
+}
+
+/* The product of n elements that lie side by side, in float64, where that of many floats has its place. */
+static inline __attribute__((always_inline)) TARGET double NAME(product_of)(const T *x, npy_intp n)
+{
+    NAME(Factors) one = {0};
+    one += 1.0;
+    NAME(Factors) p = one, q = one, r = one, s = one;
     npy_intp i = 0;
-    for (; i + 4 * STEP <= n; i += 4 * STEP) {
-        p *= NAME(load)(x + i);
-        q *= NAME(load)(x + i + STEP);
-        r *= NAME(load)(x + i + 2 * STEP);
-        s *= NAME(load)(x + i + 3 * STEP);
-    }
-    for (; i + STEP <= n; i += STEP) {
-        p *= NAME(load)(x + i);
+    for (; i + 4 * WIDE_STEP <= n; i += 4 * WIDE_STEP) {
+        p *= NAME(factors)(x + i);
+        q *= NAME(factors)(x + i + WIDE_STEP);
+        r *= NAME(factors)(x + i + 2 * WIDE_STEP);
+        s *= NAME(factors)(x + i + 3 * WIDE_STEP);
     }
     p = (p * q) * (r * s);
-    T lanes[VECTOR_BYTES / sizeof(T)];
-    memcpy(lanes, &p, sizeof(V));
-    for (int half = (int)STEP / 2; half; half /= 2) {
+    double lanes[VECTOR_BYTES / sizeof(double)], product = 1;
+    memcpy(lanes, &p, sizeof(p));
+    for (int half = (int)WIDE_STEP / 2; half; half /= 2) {
         for (int k = 0; k < half; k++) {
             lanes[k] *= lanes[k + half];
         }
     }
     for (; i < n; i++) {
-        lanes[0] *= x[i];
+        product *= x[i];
     }
-    return lanes[0];
+    return lanes[0] * product;
 }
+#undef WIDE_STEP
 #endif
 
 static TARGET void NAME(product_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
@@ -168,9 +179,10 @@ static TARGET void NAME(product_row)(const char *x, npy_intp n, npy_intp stride,
     npy_intp i = 0;
 #ifndef INTEGER
     if (stride == (npy_intp)sizeof(T) && n >= 4 * (npy_intp)STEP) {
-        T whole = NAME(product_of)((const T *)x, n);
-        if (isnormal(whole) && isnormal(total * whole)) {
-            *(T *)state = total * whole;
+        double whole = NAME(product_of)((const T *)x, n);
+        /* Infinities and NaN leave no zero; what floats make of zero in float64 is none in float32. */
+        if ((isnormal(whole) && isnormal(total * whole)) || (sizeof(T) == 4 && whole == 0)) {
+            *(T *)state = (T)(total * whole);
             return;
         }
     }
@@ -180,7 +192,7 @@ static TARGET void NAME(product_row)(const char *x, npy_intp n, npy_intp stride,
         npy_intp stop = i + FACTORS < n ? i + FACTORS : n;
 #ifndef INTEGER
         if (stride == (npy_intp)sizeof(T) && i + 4 * (npy_intp)STEP <= stop) {
-            total *= NAME(product_of)((const T *)x + i, stop - i);
+            total = (T)(total * NAME(product_of)((const T *)x + i, stop - i));
             i = stop;
             continue;
         }
