@@ -235,7 +235,7 @@ PyObject *unpack_entry(PyObject *node, PyObject *entry)
         return same ? Py_NewRef(tensor) : NULL;
     }
     if (Py_TYPE(entry) == S.saved_output) {
-        PyObject *reference = SLOT(entry, S.at_reference), *keeper = NULL;
+        PyObject *reference = SLOT(entry, S.at_reference), *record = SLOT(entry, S.at_record), *keeper = NULL;
 #if PY_VERSION_HEX >= 0x030D0000
         if (PyWeakref_GetRef(reference, &keeper) < 0) {
             PyErr_Clear();
@@ -246,12 +246,13 @@ PyObject *unpack_entry(PyObject *node, PyObject *entry)
         keeper = keeper == NULL || keeper == Py_None ? NULL : Py_NewRef(keeper);
 #endif
         int same = 1;
-        if (keeper != NULL) {
+        const int followed = record != NULL && record != Py_None;
+        if (followed || keeper != NULL) {
             Py_ssize_t left, right;
-            PyObject *now = rare_number(keeper, S.at_count), *version = SLOT(entry, S.at_saved_version);
+            PyObject *now = followed ? SLOT(record, S.at_count) : rare_number(keeper, S.at_count), *version = SLOT(entry, S.at_saved_version);
             same = now == version || (as_index(now, &left) && as_index(version, &right) && left == right);
-            Py_DECREF(keeper);
         }
+        Py_XDECREF(keeper);
         if (!same) {
             return NULL;
         }

@@ -293,8 +293,9 @@ PyObject *connect_road(PyObject *module, PyObject *args, PyObject *kwargs)
     S.out_names = Py_BuildValue("(s)", "out");
     S.out_casting_names = Py_BuildValue("(ss)", "out", "casting");
     S.unsafe = PyUnicode_InternFromString("unsafe");
+    S.note_written = PyUnicode_InternFromString("note_written");
     S.multi_view = PyUnicode_InternFromString("_multi_view");
-    if (S.out_names == NULL || S.out_casting_names == NULL || S.unsafe == NULL || S.multi_view == NULL) {
+    if (S.out_names == NULL || S.out_casting_names == NULL || S.unsafe == NULL || S.note_written == NULL || S.multi_view == NULL) {
         return NULL;
     }
     S.generator = (PyTypeObject *)Py_NewRef(generator);

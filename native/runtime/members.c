@@ -237,7 +237,8 @@ static PyObject *call_requires_grad_(PyObject *self, PyObject *const *args, Py_s
 static PyObject *call_detach_(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    if (PySet_GET_SIZE(S.plain) == 0 || SLOT(self, S.at_base) != Py_None) { /* a tangent is forgotten, too */
+    /* A tangent is forgotten, too, and a node is told. */
+    if (PySet_GET_SIZE(S.plain) == 0 || SLOT(self, S.at_base) != Py_None || !is_leaf(self)) {
         return by_python(DETACH_, self, NULL, 0, NULL);
     }
     set_slot(self, S.at_node, Py_NewRef(Py_None));

@@ -123,7 +123,7 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
                             {"multi_view", &S.at_multi_view}, {"inference", &S.at_inference}, {NULL, NULL}};
     const Slot of_node[] = {{"edges", &S.at_edges}, {"saved", &S.at_saved}, {"consts", &S.at_consts}, {"outputs", &S.at_outputs}, {NULL, NULL}};
     const Slot of_saved[] = {{"payload", &S.at_payload}, {"dtype", &S.at_kind},   {"reference", &S.at_reference},
-                             {"version", &S.at_saved_version}, {"number", &S.at_saved_number}, {NULL, NULL}};
+                             {"version", &S.at_saved_version}, {"number", &S.at_saved_number}, {"record", &S.at_record}, {NULL, NULL}};
     if (find_slots(tensor, of_tensor) < 0 || find_slots(rare, of_rare) < 0 || find_slots(node, of_node) < 0 || find_slots(saved_output, of_saved) < 0) {
         return NULL;
     }

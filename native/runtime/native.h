@@ -70,7 +70,7 @@ typedef struct {
     Py_ssize_t at_data, at_dtype, at_node, at_base, at_rare;    /* slots of Tensor */
     Py_ssize_t at_count, at_number, at_epoch, at_shares, at_grad, at_retains, at_multi_view, at_inference; /* slots of Rare */
     Py_ssize_t at_edges, at_saved, at_consts, at_outputs;       /* slots of Node */
-    Py_ssize_t at_payload, at_kind, at_reference, at_saved_version, at_saved_number; /* slots of SavedOutput */
+    Py_ssize_t at_payload, at_kind, at_reference, at_saved_version, at_saved_number, at_record; /* slots of SavedOutput */
     int vectors; /* 0 plain, 1 WIDE, 2 WIDEST */
     /* the road (fast.h): what makes plans, which count they are of, numpy's setting of warnings and the one without any */
     PyObject *learn, *refusal, *errors, *quiet;
@@ -83,7 +83,7 @@ typedef struct {
     PyObject *out_names, *out_casting_names, *unsafe, *multi_view;
     /* interned names */
     PyObject *grad_enabled, *inference, *autocast, *record, *shape, *dtype;
-    PyObject *zero, *one;
+    PyObject *zero, *one, *note_written;
 } State;
 
 extern INTERNAL State S;

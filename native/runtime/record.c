@@ -66,6 +66,8 @@ static PyObject *keep_output(PyObject *out, int number)
     SLOT(saved, S.at_reference) = reference;
     SLOT(saved, S.at_saved_version) = Py_NewRef(rare_number(counter, S.at_count));
     SLOT(saved, S.at_saved_number) = which;
+    PyObject *record = rare_of(counter);
+    SLOT(saved, S.at_record) = Py_NewRef(record == NULL ? Py_None : record);
     return saved;
 }
 

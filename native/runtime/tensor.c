@@ -188,15 +188,22 @@ PyObject *need_rare(PyObject *tensor)
     return rare;
 }
 
-/* Counts one change in place; -1 with an exception. */
+/* Counts one change in place; -1 with an exception. A node that made the tensor hears of the first: Note [Versions of results] in `node.py`. */
 int bump_version(PyObject *tensor)
 {
-    PyObject *rare = need_rare(counter_of(tensor));
-    PyObject *next = rare == NULL ? NULL : PyNumber_Add(SLOT(rare, S.at_count), S.one);
+    PyObject *keeper = counter_of(tensor), *rare = need_rare(keeper);
+    PyObject *before = rare == NULL ? NULL : SLOT(rare, S.at_count);
+    PyObject *next = before == NULL ? NULL : PyNumber_Add(before, S.one), *node = SLOT(keeper, S.at_node);
     if (next == NULL) {
         return -1;
     }
+    const int first = before == S.zero && node != NULL && node != Py_None && node != S.view && Py_TYPE(node) != S.accumulate;
     set_slot(rare, S.at_count, next);
+    if (first) {
+        PyObject *done = PyObject_CallMethodOneArg(node, S.note_written, keeper);
+        Py_XDECREF(done);
+        return done == NULL ? -1 : 0;
+    }
     return 0;
 }
 

@@ -442,7 +442,10 @@ def counter(tensor: Tensor) -> Tensor:
 
 def bump_version(tensor: Tensor) -> None:
     """Count one in-place change, for the tensor and all that share its memory."""
-    counter(tensor)._v += 1
+    keeper = counter(tensor)
+    keeper._v += 1
+    if keeper._v == 1 and keeper._node is not None:
+        keeper._node.note_written(keeper)
 
 
 def __getattr__(name: str) -> Any:

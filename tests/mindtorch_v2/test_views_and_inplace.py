@@ -388,3 +388,39 @@ def test_memory_is_numpys() -> None:
     assert array[:, 1].tolist() == [4.0, 4.0]
     array[0, 0] = 8
     assert x[0, 0] == 8
+
+
+def _detached_and_written(y: torch.Tensor) -> torch.Tensor:
+    out = y * 1
+    y.detach_()
+    y.add_(1)
+    return out
+
+
+def _written_unrecorded(y: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        y.add_(1)
+    return y * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "versions"),
+    [
+        (lambda x: x.exp().add_(1), (1, 0)),
+        (lambda x: x.relu_().log1p_(), (2, 1)),
+        (lambda x: x.sigmoid_().mul_(2).add_(1), (3, 1)),
+        (lambda x: x.exp().add_(1).mul_(2), (2, 0)),
+        (lambda x: x.softmax(0)[:1].mul_(2), (1, 0)),
+        (lambda x: _detached_and_written(x.exp()), (1, 0)),
+        (lambda x: _written_unrecorded(x.exp()), (1, 0)),
+        (lambda x: x.clone()[:2].exp_().add_(1), (2, 1)),
+        (lambda x: x.max(0, keepdim=True).values.exp().neg_(), (1, 0)),
+    ],
+)
+def test_results_that_were_written_and_are_gone(change, versions) -> None:
+    """A node's own result, which nobody holds any more when the gradient passes."""
+    x = torch.tensor([0.5, 1.0, -2.0], requires_grad=True)
+    total = change(x * 1).sum()
+    now, saved = versions
+    with pytest.raises(RuntimeError, match=f"is at version {now}; expected version {saved} instead"):
+        total.backward()

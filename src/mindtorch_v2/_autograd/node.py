@@ -141,6 +141,10 @@ class Node:
         if self.saved is not None:
             self.saved = None
 
+    def note_written(self, keeper: Tensor) -> None:
+        """Follow the versions of a result, which is about to be written in place for the first time: see Note [Versions of results]."""
+        _note_written(self.saved, keeper)
+
     def materialize(self, grads: tuple) -> list:
         """The gradients with zeros in place of those that nobody supplied, of their class; None stays where there was no result."""
         like = next((grad for grad in grads if grad is not None), None)
@@ -248,6 +252,9 @@ class _ViewSentinel:
 
     __slots__ = ()
 
+    def note_written(self, keeper: Tensor) -> None:
+        """A view sentinel has saved nothing."""
+
     def __repr__(self) -> str:
         return "VIEW"
 
@@ -302,9 +309,14 @@ class Packed:
 
 
 class SavedOutput:
-    """A result that its own node saves: the payload, without a reference to the Tensor, which refers to the node."""
+    """A result that its own node saves: the payload, without a reference to the Tensor, which refers to the node.
 
-    __slots__ = ("payload", "dtype", "reference", "version", "number")
+    Note [Versions of results]. The version is the tensor's, to which there is a weak reference alone, so a tensor that was written in place and is gone
+    (`y.exp().add_(1).sum()`) could not be asked. Its `Rare` counts, which outlives it here: it is taken when the result is saved, if there is one already, and
+    otherwise when it is made, by the first change (`bump_version`), at which the tensor still has this node. What was never written needs none.
+    """
+
+    __slots__ = ("payload", "dtype", "reference", "version", "number", "record")
 
     def __init__(self, tensor: Tensor, number: int = 0):
         self.payload = tensor._data
@@ -314,6 +326,7 @@ class SavedOutput:
         self.reference = weakref.ref(keeper)
         self.version = 0 if rare is None else rare.version
         self.number = number
+        self.record = rare
 
     def unpack(self, node: Node) -> Tensor:
         """The result as a tensor with its history."""
@@ -322,11 +335,26 @@ class SavedOutput:
         made._node = node
         if self.number:
             made._nr = self.number
+        now = self.version
+        if self.record is not None:
+            now = self.record.version
+        elif keeper is not None:
+            now = version(keeper)
+        if now != self.version:
+            raise RuntimeError(_changed(made, self.version, now))
         if keeper is not None:
-            if version(keeper) != self.version:
-                raise RuntimeError(_changed(made, self.version, version(keeper)))
             made._shares = keeper
         return made
+
+
+def _note_written(saved: Any, keeper: Tensor) -> None:
+    if isinstance(saved, list):
+        for entry in saved:
+            if isinstance(entry, SavedOutput):
+                if entry.record is None and entry.reference() is keeper:
+                    entry.record = keeper._rare
+            else:
+                _note_written(entry, keeper)
 
 
 class SavedPart(SavedOutput):
@@ -336,7 +364,7 @@ class SavedPart(SavedOutput):
 
     def __init__(self, saved: SavedOutput, slices: Node, place: Place):
         self.payload, self.dtype, self.reference = saved.payload, saved.dtype, saved.reference
-        self.version, self.number = saved.version, saved.number
+        self.version, self.number, self.record = saved.version, saved.number, saved.record
         self.slices, self.place = weakref.ref(slices), place
 
     def unpack(self, node: Node) -> Tensor:

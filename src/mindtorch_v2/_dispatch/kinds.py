@@ -543,7 +543,7 @@ class Call:
                     data[...] = result if result.dtype == kind else result.astype(kind)
             finally:
                 _errors.reset(token)
-            if base is None and (rare is None or rare.shares is None):
+            if base is None and target._node is None and (rare is None or rare.shares is None):
                 if rare is None:
                     rare = target._rare = Rare()
                 rare.version += 1

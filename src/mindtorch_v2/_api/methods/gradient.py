@@ -191,6 +191,9 @@ def detach_(self: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py "
             "as the solution."
         )
+    if self._node is not None:
+        self._v = self._v  # from here on the node cannot be told of changes: Note [Versions of results] in `node.py`
+        self._node.note_written(self)
     self._node = None
     if TLS.tangents is not None:
         TLS.tangents.forget(self)
