@@ -32,6 +32,8 @@ class Loop:
     kinds: str
     to_bool: bool
     is_cheap: bool
+    function: str = ""
+    """The one function that it is, of its one operand."""
 
     @property
     def patterns(self) -> tuple[frozenset[int], ...]:
@@ -66,7 +68,7 @@ class Record:
     conditions: tuple[tuple[int, str], ...]
     """(number of a parameter that is no operand, the value that it must have as an expression)."""
     exact: bool
-    """A numpy ufunc computes the same single operation."""
+    """A numpy ufunc computes the same single operation, and there is no loop that is written by hand."""
 
 
 def translate(block: Block, op: Op, functions: Mapping[str, NativeFunction]) -> Translation:
@@ -75,7 +77,7 @@ def translate(block: Block, op: Op, functions: Mapping[str, NativeFunction]) -> 
     text, is_condition = translator.visit(translator.tree)
     if is_condition:
         text = f"{text} ? (T)1 : (T)0"
-    loop = Loop(text, translator.kinds, is_condition, translator.is_cheap)
+    loop = Loop(text, translator.kinds, is_condition, translator.is_cheap, translator.function)
     return Translation(loop, tuple(translator.operands), translator.is_single)
 
 
@@ -104,6 +106,12 @@ class _Translator:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         ]
         return all(self.functions[name].is_cheap for name in calls)
+
+    @property
+    def function(self) -> str:
+        tree = self.tree
+        whole = isinstance(tree, ast.Call) and len(tree.args) == 1 and isinstance(tree.args[0], ast.Name)
+        return tree.func.id if whole and isinstance(tree.func, ast.Name) and tree.args[0].id in self.arguments else ""  # type: ignore[union-attr]
 
     @property
     def is_single(self) -> bool:
@@ -241,9 +249,12 @@ class Loops:
         conditions = tuple(
             (i, repr(values[a.python_name]) if a.python_name in values else default(a)) for i, a in others
         )
-        return Record(
-            list(self.names).index(loop), translated.operands, conditions, translated.is_single and _is_ufunc(op)
-        )
+        exact = translated.is_single and _is_ufunc(op) and not self.by_hand(loop)
+        return Record(list(self.names).index(loop), translated.operands, conditions, exact)
+
+    def by_hand(self, loop: Loop) -> frozenset[str]:
+        """The types of which the loop is written by hand for the widest vectors."""
+        return self.functions[loop.function].by_hand if loop.function else frozenset()
 
     @cached_property
     def version(self) -> int:
@@ -265,11 +276,20 @@ class Loops:
         return found
 
     @property
-    def rows(self) -> list[tuple[str, str, bool, list[tuple[str, int]]]]:
-        """(name, kinds, to_bool, functions with the masks of the operands that are numbers) of each loop."""
+    def rows(self) -> list[tuple[str, str, bool, list[str]]]:
+        """(name, kinds, to_bool, functions as the table's macros take them) of each loop."""
         found = []
         for loop, name in self.names.items():
-            functions = [(_function(name, k), sum(1 << i for i in numbers)) for k, numbers in enumerate(loop.patterns)]
+            functions = [
+                f"PATTERN({_function(name, k)}, {sum(1 << i for i in numbers)})"
+                for k, numbers in enumerate(loop.patterns)
+            ]
+            if types := self.by_hand(loop):
+                widest = [
+                    f"{loop.function}_{kind}_by_hand" if kind in types else f"{name}_{kind}_widest"
+                    for kind in ("float", "double")
+                ]
+                functions = [f"BY_HAND_OR({name}, 0, {', '.join(widest)})"]
             found.append((name, loop.kinds, loop.to_bool, functions))
         return found
 

@@ -160,11 +160,15 @@ class Block:
 
 @dataclass(frozen=True)
 class NativeFunction:
-    """A function of one element in the C extension's headers. `is_single`: it is one operation of IEEE 754; `is_cheap`: it takes a few instructions."""
+    """A function of one element in the C extension's headers.
+
+    is_single: it is one operation of IEEE 754. is_cheap: it takes a few instructions. by_hand: the types of which it has a loop that is written for the widest vectors.
+    """
 
     arity: int
     is_single: bool
     is_cheap: bool
+    by_hand: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ COMPOSITE = PACKAGE / "_composite"
 FORMULAS = PACKAGE / "_autograd/formulas"
 NPU_ARGUMENTS = PACKAGE / "_backends/npu/arguments"
 NATIVE = Path("native/kernels")
+BY_HAND = "elementary.h"
 NATIVE_HEADERS = ("ieee.h", "vecmath.h", "further_math.h", "pointwise_math.h")  # the first one has single operations
 COSTS = PACKAGE / "_planning/costs"
 BATCHES = PACKAGE / "func/whole"
@@ -173,9 +174,9 @@ class Sources:
         """Functions of one element in the C extension's headers: those that take and give numbers of the type T."""
         found = {}
         slow: set[str] = set()
+        by_hand = re.findall(r"^    LOOP\((\w+), (float|double)\)", self._header(BY_HAND), re.M)
         for header in NATIVE_HEADERS:
-            file = self.at(NATIVE / header)
-            text = file.read_text(encoding="utf-8") if file.exists() else ""
+            text = self._header(header)
             functions = r"^INLINED \w+ NAME\((\w+)\)\(([^()]*(?:\(\w+\)[^()]*)*)\)$\n(.*?)^}$"
             for name, parameters, body in re.findall(functions, text, re.M | re.S):
                 # A polynomial, or a call of a function with one; functions stand before their use.
@@ -183,8 +184,13 @@ class Sources:
                     slow.add(name)
                 if re.fullmatch(r"T \w+(, T \w+)*", parameters):
                     is_single = header == NATIVE_HEADERS[0]
-                    found[name] = NativeFunction(parameters.count(",") + 1, is_single, name not in slow)
+                    types = frozenset(kind for of, kind in by_hand if of == name)
+                    found[name] = NativeFunction(parameters.count(",") + 1, is_single, name not in slow, types)
         return found
+
+    def _header(self, name: str) -> str:
+        file = self.at(NATIVE / name)
+        return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def cpu(self, module: str) -> Functions | None:
         """Functions of a module of the CPU kernels, or None when there is no such module."""

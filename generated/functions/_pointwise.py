@@ -189,13 +189,13 @@ def square_(input):
     return call_inplace(tables.square, (input,))
 
 
-@road((tables.sqrt, None), )
+@road((tables.sqrt, numpy.sqrt, None), )
 def sqrt(input, *, out=None):
     """sqrt(Tensor self) -> Tensor"""
     return call(tables.sqrt, (input,), out)
 
 
-@road((tables.sqrt,), inplace=True)
+@road((tables.sqrt, numpy.sqrt, None), inplace=True)
 def sqrt_(input):
     """The in-place form of sqrt: writes into its first argument and returns it."""
     return call_inplace(tables.sqrt, (input,))

@@ -179,13 +179,13 @@ def square_(self):
     return call_inplace(tables.square, (self,))
 
 
-@road((tables.sqrt, None), method=True)
+@road((tables.sqrt, numpy.sqrt, None), method=True)
 def sqrt(self):
     """sqrt(Tensor self) -> Tensor"""
     return call(tables.sqrt, (self,))
 
 
-@road((tables.sqrt,), method=True, inplace=True)
+@road((tables.sqrt, numpy.sqrt, None), method=True, inplace=True)
 def sqrt_(self):
     """The in-place form of sqrt."""
     return call_inplace(tables.sqrt, (self,))

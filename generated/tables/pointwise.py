@@ -107,7 +107,7 @@ square = Operator("square", "",
 sqrt = Operator("sqrt", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.sqrt, cast=(0,), kernels={"cpu": numpy.sqrt}, sparse={"coo": "values", "csr": "values", "csc": "values"},
-    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(61, (0,), (), exact=True),),
+    tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", block=(Block(61, (0,), ()),),
 )
 rsqrt = Operator("rsqrt", "",
     (Param('self', 'Tensor'), ),

@@ -44,21 +44,19 @@
         {name##_float_plain}, {name##_double_plain}                                                                                        \
     }
 #endif
-/* Functions that elementary.c has by the processor's own instructions. */
-#if HAS_WIDE
-#define loop_exp_float_widest widest_exp
-#define loop_sigmoid_float_widest widest_sigmoid
-#define loop_silu_float_widest widest_silu
-#define loop_tanh_float_widest widest_tanh
-#define loop_log_float_widest widest_log
-#define loop_erf_float_widest widest_erf
-#define loop_erfc_float_widest widest_erfc
-#define loop_gelu_float_widest widest_gelu
-#define loop_sqrt_float_widest widest_sqrt
-#define loop_sqrt_double_widest widest_sqrt_double
-#endif
-
 #define PATTERN(name, numbers) {numbers, VARIANTS(name)}
+/* The same, of a function of which elementary.c has loops for the widest vectors. */
+#if HAS_WIDE
+#define BY_HAND_OR(name, numbers, of_float, of_double)                                                                                     \
+    {                                                                                                                                      \
+        numbers,                                                                                                                           \
+        {                                                                                                                                  \
+            {name##_float_plain, name##_float_wide, of_float}, {name##_double_plain, name##_double_wide, of_double}                        \
+        }                                                                                                                                  \
+    }
+#else
+#define BY_HAND_OR(name, numbers, of_float, of_double) PATTERN(name, numbers)
+#endif
 #define ROW(name, kinds, to_bool, ...) {#name, kinds, to_bool, {__VA_ARGS__}},
 
 const BlockEntry block_entries[] = {

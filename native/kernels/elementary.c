@@ -18,21 +18,6 @@
 #define LESS_FMA(a, b, c) _mm512_fnmadd_ps(a, b, c) /* c - a b */
 #define MAGNITUDE(x) _mm512_abs_ps(x)
 
-#define LOOP(name, function)                                                                                                               \
-    WIDEST void name(const void *const *sources, void *target, npy_intp n)                                                                 \
-    {                                                                                                                                      \
-        const float *x = sources[0];                                                                                                       \
-        float *y = target;                                                                                                                 \
-        npy_intp i = 0;                                                                                                                    \
-        for (; i + 16 <= n; i += 16) {                                                                                                     \
-            _mm512_storeu_ps(y + i, function(_mm512_loadu_ps(x + i)));                                                                     \
-        }                                                                                                                                  \
-        if (i < n) {                                                                                                                       \
-            __mmask16 rest = (__mmask16)((1 << (n - i)) - 1);                                                                              \
-            _mm512_mask_storeu_ps(y + i, rest, function(_mm512_maskz_loadu_ps(rest, x + i)));                                              \
-        }                                                                                                                                  \
-    }
-
 /* The sixteenth roots of two, rounded, and what the rounding left. */
 static const float roots[16] __attribute__((aligned(64))) = {1.0f,        1.04427373f, 1.09050775f, 1.13878858f, 1.18920708f, 1.24185777f,
                                                               1.29683959f, 1.35425556f, 1.41421354f, 1.47682619f, 1.54221082f, 1.61049032f,
@@ -54,7 +39,7 @@ VECTOR exponential_within(__m512 v)
 }
 
 /* Processors' own minima and maxima give the second operand where one is NaN. */
-VECTOR exponential(__m512 x)
+VECTOR float_nearest_exponential(__m512 x)
 {
     return exponential_within(_mm512_max_ps(ALL(-110.0f), _mm512_min_ps(ALL(90.0f), x)));
 }
@@ -84,7 +69,7 @@ VECTOR signed_as(__m512 magnitude, __m512 x)
         _mm512_ternarylogic_epi32(_mm512_castps_si512(magnitude), _mm512_castps_si512(x), _mm512_set1_epi32(0x7FFFFFFF), 0xE4));
 }
 
-VECTOR sigmoid(__m512 x)
+VECTOR float_sigmoid(__m512 x)
 {
     __m512 one = ALL(1.0f), e = exponential_below(_mm512_or_ps(x, ALL(-0.0f))), sum = _mm512_add_ps(one, e);
     __m512 above = _mm512_mask_mov_ps(one, _mm512_movepi32_mask(_mm512_castps_si512(x)), e);
@@ -92,7 +77,7 @@ VECTOR sigmoid(__m512 x)
 }
 
 /* x / (1 + exp(-x)), from exp(-|x|). Zeros keep their sign, and infinities have no remainder. */
-VECTOR silu(__m512 x)
+VECTOR float_silu(__m512 x)
 {
     __m512 one = ALL(1.0f), e = exponential_below(_mm512_or_ps(x, ALL(-0.0f))), sum = _mm512_add_ps(one, e);
     __m512 above = _mm512_mask_mul_ps(x, _mm512_movepi32_mask(_mm512_castps_si512(x)), x, e);
@@ -117,19 +102,19 @@ VECTOR by_octaves(const Octaves *of, __m512 x)
     return signed_as(p, x);
 }
 
-VECTOR hyperbolic_tangent(__m512 x)
+VECTOR float_tanh(__m512 x)
 {
     return by_octaves(&octaves_of_tanh, x);
 }
 
-VECTOR error_function(__m512 x)
+VECTOR float_error_function(__m512 x)
 {
     return by_octaves(&octaves_of_erf, x);
 }
 
 /* x = 2^k (1 + f) with f from -1/4 to 1/2; what k ln 2 + f leaves is added to the small part. The exponent of zero is -inf, of infinity inf; the mantissa
  * of what is negative is NaN. */
-VECTOR logarithm(__m512 x)
+VECTOR float_log(__m512 x)
 {
     __m512 one = ALL(1.0f), m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan), k = _mm512_getexp_ps(x);
     k = _mm512_mask_add_ps(k, _mm512_cmp_ps_mask(m, one, _CMP_LT_OQ), k, one);
@@ -178,7 +163,7 @@ VECTOR error_function_near(__m512 square)
     return FMA(q, square, ALL(1.28379167e-1f));
 }
 
-VECTOR complementary_error_function(__m512 x)
+VECTOR float_erfc(__m512 x)
 {
     __m512 one = ALL(1.0f), a = _mm512_min_ps(ALL(11.0f), MAGNITUDE(x)), square = _mm512_mul_ps(a, a), lost = _mm512_fmsub_ps(a, a, square);
     __m512 bell = exponential_below(_mm512_sub_ps(ALL(0.0f), square));
@@ -190,7 +175,7 @@ VECTOR complementary_error_function(__m512 x)
 }
 
 /* As gelu of pointwise_math.h: what is above zero, and the tail times what is not above -|x|, so that -inf gives NaN as in PyTorch. */
-VECTOR gelu(__m512 x)
+VECTOR float_gelu(__m512 x)
 {
     __m512 zero = ALL(0.0f), a = _mm512_min_ps(ALL(14.4f), MAGNITUDE(x));
     __m512 above = _mm512_max_ps(zero, x), below = _mm512_min_ps(_mm512_sub_ps(zero, a), x);
@@ -200,51 +185,56 @@ VECTOR gelu(__m512 x)
 
 /* Markstein's steps: s is near the root, h near half its inverse; the last one gives the nearest number. They lose what is subnormal on their way, so
  * that small numbers, and zeros and infinities, whose inverses are none, go by the processor's own root. */
-VECTOR root(__m512 x)
+VECTOR float_sqrt(__m512 x)
 {
     __m512 half = ALL(0.5f), y = _mm512_rsqrt14_ps(x), s = _mm512_mul_ps(x, y), h = _mm512_mul_ps(y, half);
     __m512 e = LESS_FMA(s, h, half);
     s = FMA(s, e, s);
+    h = FMA(h, e, h);
     s = FMA(LESS_FMA(s, s, x), h, s);
     /* Subtracted as bits, what is zero or small, negative, infinite or NaN comes out above the rest. */
     __mmask16 rare = _mm512_cmpge_epu32_mask(_mm512_sub_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x10000000)), _mm512_set1_epi32(0x6F800000));
     return __builtin_expect(rare, 0) ? _mm512_mask_sqrt_ps(s, rare, x) : s;
 }
 
-WIDEST static inline __attribute__((always_inline)) __m512d root_of_double(__m512d x)
+WIDEST static inline __attribute__((always_inline)) __m512d double_sqrt(__m512d x)
 {
     __m512d half = _mm512_set1_pd(0.5), y = _mm512_rsqrt14_pd(x), s = _mm512_mul_pd(x, y), h = _mm512_mul_pd(y, half);
     __m512d e = _mm512_fnmadd_pd(s, h, half);
     s = _mm512_fmadd_pd(s, e, s);
     h = _mm512_fmadd_pd(h, e, h);
-    s = _mm512_fmadd_pd(s, _mm512_fnmadd_pd(s, h, half), s);
+    e = _mm512_fnmadd_pd(s, h, half);
+    s = _mm512_fmadd_pd(s, e, s);
+    h = _mm512_fmadd_pd(h, e, h);
     s = _mm512_fmadd_pd(_mm512_fnmadd_pd(s, s, x), h, s);
     __mmask8 rare = _mm512_cmpge_epu64_mask(_mm512_sub_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(0x1000000000000000)),
                                             _mm512_set1_epi64(0x6FF0000000000000));
     return __builtin_expect(rare, 0) ? _mm512_mask_sqrt_pd(s, rare, x) : s;
 }
 
-LOOP(widest_exp, exponential)
-LOOP(widest_sigmoid, sigmoid)
-LOOP(widest_silu, silu)
-LOOP(widest_tanh, hyperbolic_tangent)
-LOOP(widest_log, logarithm)
-LOOP(widest_erf, error_function)
-LOOP(widest_erfc, complementary_error_function)
-LOOP(widest_gelu, gelu)
-LOOP(widest_sqrt, root)
+#define LOADED_float(from) _mm512_loadu_ps(from)
+#define LOADED_double(from) _mm512_loadu_pd(from)
+#define SOME_float(rest, from) _mm512_maskz_loadu_ps((__mmask16)(rest), from)
+#define SOME_double(rest, from) _mm512_maskz_loadu_pd((__mmask8)(rest), from)
+#define STORED_float(to, x) _mm512_storeu_ps(to, x)
+#define STORED_double(to, x) _mm512_storeu_pd(to, x)
+#define SOME_STORED_float(to, rest, x) _mm512_mask_storeu_ps(to, (__mmask16)(rest), x)
+#define SOME_STORED_double(to, rest, x) _mm512_mask_storeu_pd(to, (__mmask8)(rest), x)
+#define DEFINED(function, type)                                                                                                            \
+    WIDEST void function##_##type##_by_hand(const void *const *sources, void *target, npy_intp n)                                          \
+    {                                                                                                                                      \
+        const type *x = sources[0];                                                                                                        \
+        type *y = target;                                                                                                                  \
+        const npy_intp step = 64 / sizeof(type);                                                                                           \
+        npy_intp i = 0;                                                                                                                    \
+        for (; i + step <= n; i += step) {                                                                                                 \
+            STORED_##type(y + i, type##_##function(LOADED_##type(x + i)));                                                                 \
+        }                                                                                                                                  \
+        if (i < n) {                                                                                                                       \
+            const unsigned rest = (1u << (n - i)) - 1;                                                                                     \
+            SOME_STORED_##type(y + i, rest, type##_##function(SOME_##type(rest, x + i)));                                                  \
+        }                                                                                                                                  \
+    }
 
-WIDEST void widest_sqrt_double(const void *const *sources, void *target, npy_intp n)
-{
-    const double *x = sources[0];
-    double *y = target;
-    npy_intp i = 0;
-    for (; i + 8 <= n; i += 8) {
-        _mm512_storeu_pd(y + i, root_of_double(_mm512_loadu_pd(x + i)));
-    }
-    if (i < n) {
-        __mmask8 rest = (__mmask8)((1 << (n - i)) - 1);
-        _mm512_mask_storeu_pd(y + i, rest, root_of_double(_mm512_maskz_loadu_pd(rest, x + i)));
-    }
-}
+BY_HAND(DEFINED)
 #endif

@@ -6,19 +6,23 @@
 
 #include "native.h"
 
+/* The functions of blocks, by the names that expressions call them by, and the types that have such a loop: `make codegen` reads them here. */
+#define BY_HAND(LOOP)                                                                                                                      \
+    LOOP(nearest_exponential, float)                                                                                                       \
+    LOOP(log, float)                                                                                                                       \
+    LOOP(tanh, float)                                                                                                                      \
+    LOOP(sigmoid, float)                                                                                                                   \
+    LOOP(silu, float)                                                                                                                      \
+    LOOP(gelu, float)                                                                                                                      \
+    LOOP(error_function, float)                                                                                                            \
+    LOOP(erfc, float)                                                                                                                      \
+    LOOP(sqrt, float)                                                                                                                      \
+    LOOP(sqrt, double)
+
 #if HAS_WIDE
-#define WIDEST_LOOP(name) INTERNAL void name(const void *const *sources, void *target, npy_intp n);
-WIDEST_LOOP(widest_exp)
-WIDEST_LOOP(widest_sigmoid)
-WIDEST_LOOP(widest_silu)
-WIDEST_LOOP(widest_tanh)
-WIDEST_LOOP(widest_log)
-WIDEST_LOOP(widest_erf)
-WIDEST_LOOP(widest_erfc)
-WIDEST_LOOP(widest_gelu)
-WIDEST_LOOP(widest_sqrt)
-WIDEST_LOOP(widest_sqrt_double)
-#undef WIDEST_LOOP
+#define DECLARED(function, type) INTERNAL void function##_##type##_by_hand(const void *const *sources, void *target, npy_intp n);
+BY_HAND(DECLARED)
+#undef DECLARED
 #endif
 
 #endif
