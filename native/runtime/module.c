@@ -255,7 +255,7 @@ PyMODINIT_FUNC PyInit__native(void)
     if (module == NULL) {
         return NULL;
     }
-    PyTypeObject *const types[] = {&FastType, &FastMethodType, &RecorderType, &SubscriptType, &KernelType, &BlockedType, &ProgramType, &StreamType, &LauncherType,
+    PyTypeObject *const types[] = {&FastType, &FastMethodType, &RecorderType, &SubscriptType, &CheckedType, &KernelType, &BlockedType, &ProgramType, &StreamType, &LauncherType,
                                    &CallsType, &PlannedType, &ShelfType, &LeaseType};
     int failed = PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 || PyModule_AddIntConstant(module, "LOOPS", LOOPS_VERSION) < 0
         || PyModule_AddIntConstant(module, "LAUNCHES", LAUNCHES) < 0;

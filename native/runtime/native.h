@@ -23,7 +23,7 @@
 #include "parts.h"
 
 /* Counts changes of what `_dispatch/native.py` and the extension tell each other; a build of another count is not used. */
-#define INTERFACE 15
+#define INTERFACE 16
 
 #define MAX_DIMS 16
 #define MAX_PARAMS 16
@@ -435,6 +435,7 @@ INTERNAL PyObject *forget_plans(PyObject *module, PyObject *unused);
 extern INTERNAL PyTypeObject FastType, FastMethodType;
 extern INTERNAL PyTypeObject RecorderType;
 extern INTERNAL PyTypeObject SubscriptType;
+extern INTERNAL PyTypeObject CheckedType;
 extern INTERNAL PyTypeObject KernelType;
 
 /* Runs a Recorder from C; `fresh` when `out` was just made and has no instance dict. */

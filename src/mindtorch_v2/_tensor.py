@@ -37,6 +37,9 @@ else:
 _new = object.__new__
 
 
+_INT = frozenset((int,))
+
+
 class Size(tuple[int, ...]):
     """A shape: a tuple of ints that prints as `torch.Size([2, 3])`."""
 
@@ -44,10 +47,7 @@ class Size(tuple[int, ...]):
 
     def __new__(cls, sizes: Iterable = ()) -> Size:
         made = tuple.__new__(cls, sizes)
-        for length in made:
-            if length.__class__ is not int:
-                return tuple.__new__(cls, map(_length, range(len(made)), made))
-        return made
+        return made if _INT.issuperset(map(type, made)) else tuple.__new__(cls, map(_length, range(len(made)), made))
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
@@ -160,13 +160,13 @@ def _rare_attribute(field: str, initial: Any) -> Any:
     return property(get, set)
 
 
-def _read_only(name: str, get: Any) -> Any:
+def read_only(name: str, member: property) -> property:
     """A property of Tensor that may not be set, in PyTorch's words."""
 
     def refuse(self: Tensor, *_: Any) -> None:
         raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
 
-    return property(get, refuse, refuse)
+    return property(member.fget, refuse, member.fdel or refuse, member.__doc__)
 
 
 def _disabled_torch_dispatch_impl(*args: Any, **kwargs: Any) -> Any:
@@ -245,7 +245,7 @@ class Tensor(TensorBase):
         _multi_view = _rare_attribute("multi_view", False)
         _inference = _rare_attribute("inference", False)
 
-        dtype = _read_only("dtype", attrgetter("_dtype"))
+        dtype = property(attrgetter("_dtype"))
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return legacy_constructor(cls, *args, **kwargs)
@@ -314,9 +314,8 @@ class Tensor(TensorBase):
 
     def numel(self) -> int:
         """The number of elements."""
-        return math.prod(
-            self._data.shape
-        )  # a class of other people's may keep a tensor of its own by that name, whose `size` is a method
+        # A class of other people's may keep a tensor of its own by that name, whose `size` is a method.
+        return math.prod(self._data.shape)
 
     nelement = numel
 
@@ -378,8 +377,8 @@ def _wrap_dim(dim: int, ndim: int) -> int:
     return dim % ndim
 
 
-for _name in ("shape", "device", "ndim", "itemsize", "nbytes", "_version"):
-    setattr(Tensor, _name, _read_only(_name, vars(Tensor)[_name].fget))
+for _name in ("dtype", "shape", "device", "ndim", "itemsize", "nbytes", "_version"):
+    setattr(Tensor, _name, read_only(_name, vars(Tensor)[_name]))
 Tensor.__module__ = "torch"
 _state.register_plain(Tensor)
 

@@ -62,7 +62,6 @@ OTHER_CLASS_BY_HAND = {
     "T.ones(2).cuda(0)": NO_SUCH_BACKEND,
     "T.ones(2).to('hpu')": NO_SUCH_BACKEND,
     "X(2).__dlpack__(copy='a')": "numpy makes the capsule",
-    "X(2).__setitem__(0)": "the method in C reads without a value",
     "X(2).device(5)": "devices decorate",
     "X(2).is_pinned(5)": NO_SUCH_BACKEND,
     "X(2).to_mkldnn(1)": "there is no layout of MKL-DNN",

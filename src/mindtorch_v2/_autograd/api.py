@@ -126,8 +126,9 @@ def backward(
     grads = _cotangents(outputs, grad_tensors if grad_tensors is not None else grad_variables)
     _check_history(outputs)
     keep = create_graph if retain_graph is None else retain_graph
-    _check_flag(keep)
-    _check_flag(create_graph)
+    for flag in (keep, create_graph):
+        if flag.__class__ is not bool:
+            _check_flag(flag)
     run_backward(outputs, grads, keep, create_graph, inputs=inputs, accumulate=True)
 
 
@@ -190,7 +191,8 @@ def grad(
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     for flag in (keep, create_graph, allow_unused):
-        _check_flag(flag)
+        if flag.__class__ is not bool:
+            _check_flag(flag)
     found = run_backward(outs, grads, keep, create_graph, wanted, allow_unused, accumulate=False)
     if materialize_grads:
         if any(is_edge and g is None for is_edge, g in zip(edges, found)):

@@ -236,7 +236,8 @@ def cross_entropy_loss(
     classes = 0 if self.dim() == 1 else 1
     if label_smoothing > 1.0:  # one below zero smooths nothing
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    label_smoothing = max(label_smoothing, 0.0)
+    if label_smoothing < 0.0:
+        label_smoothing = 0.0
     if self.shape == target.shape and self.dim():
         if not target.dtype.is_floating_point:
             raise RuntimeError(

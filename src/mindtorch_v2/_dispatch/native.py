@@ -20,11 +20,12 @@ import numpy as np
 from .. import _forks, _memory, _state
 from .._above import above
 from .._state import TLS
+from .._tensor import read_only
 from .._threads import get_num_threads
 from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 15  # as native.h has it
+_INTERFACE = 16  # as native.h has it
 
 
 def _load() -> Any:
@@ -127,13 +128,21 @@ def members(owner: type, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_only(name: str, value: Any) -> Any:
-    if value.__class__ is not property or value.fset is not None:
-        return value
+    return read_only(name, value) if value.__class__ is property and value.fset is None else value
 
-    def refuse(self: Any, *_: Any) -> None:
-        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
 
-    return property(value.fget, refuse, value.fdel or refuse, value.__doc__)
+def checked(function: Callable, check: Callable, bare: bool) -> Callable:
+    """A member of Tensor before which `check` looks at the arguments, with the tensor; not where there are none, which is `bare`."""
+    if extension is not None:
+        return _dressed(extension.Checked(function, check, bare), function)
+
+    @functools.wraps(function)
+    def member(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs or not bare:
+            check(self, *args, **kwargs)
+        return function(self, *args, **kwargs)
+
+    return member
 
 
 def connect_module(module: type, on_call: tuple, on_parameter: dict, on_module: dict) -> None:

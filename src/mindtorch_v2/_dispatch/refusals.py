@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from .._dtype import dtype
 from .._tensor import Tensor
 from .convert import ItemTooLong, Mismatch, convert_one
 from .operator import NO_DEFAULT, Operator, Param, takes_number_first
@@ -494,6 +495,56 @@ def check_by_text(name: str, texts: tuple[str, ...], args: tuple, kwargs: dict) 
 @functools.cache
 def _from_texts(name: str, texts: tuple[str, ...]) -> list[_Signature]:
     return [_Signature(name, [_argument(_NOTHING, param, 1, False) for param in _params(text)]) for text in texts]
+
+
+def fits_plainly(text: str, args: tuple, kwargs: dict) -> bool:
+    """Whether arguments are those that a signature usually gets, which is soon seen; of all others `check_by_text` says whether they fit."""
+    plain = _plainly(text)
+    if len(args) > len(plain.positional):
+        return plain.positional[:1] == (_are_ints,) and all(value.__class__ is int for value in args)
+    for fits, value in zip(plain.positional, args):
+        if not fits(value):
+            return False
+    for name, value in kwargs.items():
+        at = plain.places.get(name)
+        if at is None or at < len(args) or not plain.named[name](value):
+            return False
+    return all(at < len(args) or name in kwargs for name, at in plain.required)
+
+
+class _Plain(NamedTuple):
+    """What arguments of a signature usually are: by place, and by name."""
+
+    positional: tuple[Callable[[Any], bool], ...]
+    named: dict[str, Callable[[Any], bool]]
+    places: dict[str, int]
+    required: tuple[tuple[str, int], ...]
+
+
+@functools.cache
+def _plainly(text: str) -> _Plain:
+    params = list(_params(text))
+    named = {p.name: _USUAL.get(p.type + "[]" * p.is_list, _is_nothing) for p in params}
+    positional = tuple(named[p.name] for p in params if not p.keyword)
+    places = {p.name: at for at, p in enumerate(params)}
+    return _Plain(positional, named, places, tuple((p.name, places[p.name]) for p in params if p.required))
+
+
+def _are_ints(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(item.__class__ is int for item in value)
+
+
+def _is_nothing(value: Any) -> bool:
+    return False
+
+
+_USUAL: dict[str, Callable[[Any], bool]] = {
+    "Any": lambda value: True,
+    "Tensor": lambda value: isinstance(value, Tensor),
+    "bool": lambda value: value is True or value is False,
+    "ScalarType": lambda value: isinstance(value, dtype),
+    "SymInt[]": _are_ints,
+}
 
 
 def _params(text: str) -> Iterator[Param]:

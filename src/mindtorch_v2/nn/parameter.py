@@ -44,9 +44,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     __slots__ = ()
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
-        if requires_grad is not True and requires_grad is not False:
-            check_bool("_make_subclass", "require_grad", requires_grad, 3)
         """Make a parameter that shares the memory of ``data``."""
+        if requires_grad.__class__ is not bool:
+            check_bool("_make_subclass", "require_grad", requires_grad, 3)
         source = torch.empty(0) if data is None else data
         kind = type(source)
         if kind is Tensor or kind is Parameter:

@@ -62,17 +62,15 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             capsule = ext_tensor.__dlpack__(max_version=(1, 0))
         except TypeError:  # an exporter of before there were versions
             capsule = ext_tensor.__dlpack__()
-    name = None
     if type(capsule).__name__ != "PyCapsule":
         raise RuntimeError(
             "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already "
             "constructed a tensor from it once."
         )
-    if type(capsule).__name__ == "PyCapsule":
-        code = code_in(capsule)
-        name = NAMES.get(code.value)
-        if name is not None:
-            code.value = UNSIGNED
+    code = code_in(capsule)
+    name = NAMES.get(code.value)
+    if name is not None:
+        code.value = UNSIGNED
     array = numpy.from_dlpack(_Capsule(capsule))
     if copy:
         array = array.copy()

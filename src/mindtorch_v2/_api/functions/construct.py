@@ -300,7 +300,8 @@ def tensor(
         raise TypeError('tensor() missing 1 required positional arguments: "data"')
     where = None if device is None else _device(device)
     dtype = dtype_argument("tensor", dtype)
-    _check_flags("tensor", requires_grad=requires_grad, pin_memory=pin_memory)
+    if requires_grad.__class__ is not bool or pin_memory.__class__ is not bool:
+        _check_flags("tensor", requires_grad=requires_grad, pin_memory=pin_memory)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -325,8 +326,7 @@ def tensor(
 
 def _check_flags(function: str, **flags: Any) -> None:
     for name, flag in flags.items():
-        if flag is not True and flag is not False:
-            check_bool(function, name, flag)
+        check_bool(function, name, flag)
 
 
 def _place(made: Tensor, where: Any) -> Tensor:
@@ -361,7 +361,8 @@ def asarray(
     """
     where = None if device is None else _device(device)
     dtype = dtype_argument("asarray", dtype)
-    _check_flags("asarray", copy=False if copy is None else copy, requires_grad=requires_grad)
+    if requires_grad.__class__ is not bool or copy is not None:
+        _check_flags("asarray", copy=False if copy is None else copy, requires_grad=requires_grad)
     from ..._storage import UntypedStorage
     from ..._typed_storage import TypedStorage
 
@@ -406,7 +407,7 @@ def frombuffer(
     for name, number in (("count", count), ("offset", offset)):
         if number.__class__ is not int:
             check_by_text("frombuffer", (f"*, int {name}=0",), (), {name: number})
-    _check_flags("frombuffer", requires_grad=requires_grad)
+    check_bool("frombuffer", "requires_grad", requires_grad)
     try:
         view = memoryview(buffer).cast("B")
     except TypeError as error:

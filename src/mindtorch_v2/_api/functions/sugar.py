@@ -179,13 +179,13 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 def _at_least(name: str) -> Any:
     def function(*tensors: Any) -> Any:
-        given = _tensors(tensors)
-        for at, tensor in enumerate(given):
-            if not isinstance(tensor, Tensor) and (len(tensors) > 1 or isinstance(tensors[0], (list, tuple))):
-                raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(tensor).__name__}")
         if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
             return getattr(ops, name)(tensors[0])
-        return tuple(getattr(ops, name)(t) for t in _tensors(tensors))
+        given = _tensors(tensors)
+        for at, tensor in enumerate(given):
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(tensor).__name__}")
+        return tuple(getattr(ops, name)(t) for t in given)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Views of the tensors with at least {name[8]} dimensions."
@@ -342,19 +342,19 @@ _SIGNATURES_OF_WHERE = (
     "Tensor condition, Tensor input, Scalar other",
     "Tensor condition, Scalar self, Scalar other",
 )
-_NO_NUMBERS = (str, bytes, list, tuple, dict)
+_NO_NUMBERS = frozenset((str, bytes, list, tuple, dict))
 
 
 @builtin
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """`input` where the condition holds, `other` elsewhere; with the condition alone, `nonzero(as_tuple=True)`."""
-    given = tuple(value for value in (condition, input, other) if value is not None)
     if (
         not isinstance(condition, Tensor)
-        or len(given) == 2
-        or isinstance(input, _NO_NUMBERS)
-        or isinstance(other, _NO_NUMBERS)
+        or (input is None) is not (other is None)
+        or input.__class__ in _NO_NUMBERS
+        or other.__class__ in _NO_NUMBERS
     ):
+        given = tuple(value for value in (condition, input, other) if value is not None)
         check_by_text("where", _SIGNATURES_OF_WHERE, given, {} if out is None else {"out": out})
     if out is not None and not (isinstance(input, Tensor) and isinstance(other, Tensor)):
         if input is None and other is None:

@@ -170,7 +170,7 @@ def backward(
     RuntimeError when there is no history, or its saved tensors were freed by an earlier pass.
     """
     plain = gradient is None and inputs is None and not create_graph and not TLS.transforms
-    if plain and (retain_graph is None or isinstance(retain_graph, bool)) and _quick_backward(self, bool(retain_graph)):
+    if plain and (retain_graph is None or retain_graph.__class__ is bool) and _quick_backward(self, bool(retain_graph)):
         if TLS.final_callbacks:
             run_callbacks()
         return

@@ -5,12 +5,11 @@ The text of a signature is as in the schema, without the tensor itself. Members 
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 from ... import _tensor
+from ..._dispatch import native
 
 _FORMAT = "*, MemoryFormat? memory_format=None"
 _MOVE = f"Device? device=None, bool non_blocking=False, {_FORMAT}"
@@ -57,18 +56,14 @@ def _checked(name: str, member: Any) -> Any:
     if name in _IN_PYTHON:
         member.__qualname__, member.__module__ = f"Tensor.{name}", _tensor.__name__
     text = SIGNATURES.get(name)
-    return member if text is None else _signed(name, text, member)
-
-
-def _signed(name: str, text: str, function: Callable) -> Callable:
+    if text is None:
+        return member
     bare = all(part == "*" or "=" in part for part in text.split(", ")) if text else True
 
-    @functools.wraps(function)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs or not bare:
-            from ..._dispatch.refusals import check_by_text
+    def check(self: Any, *args: Any, **kwargs: Any) -> None:
+        from ..._dispatch.refusals import check_by_text, fits_plainly
 
+        if not fits_plainly(text, args, kwargs):
             check_by_text(name, (text,), args, kwargs)
-        return function(self, *args, **kwargs)
 
-    return method
+    return native.checked(member, check, bare)
