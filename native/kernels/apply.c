@@ -523,7 +523,9 @@ static int is_half(PyObject *object)
     return is_array(object) && (PyArray_TYPE((PyArrayObject *)object) == NPY_HALF || PyArray_DESCR((PyArrayObject *)object) == S.descr_bfloat16);
 }
 
-/* What is true of half numbers, which float32 holds as they are. NULL without an exception where there are none. */
+#define WORTH_WIDENING 64 /* elements of half types that numpy's own loops take longer for than a conversion */
+
+/* What is true of half numbers, which float32 holds as they are. NULL without an exception where there are none, or too few. */
 static PyObject *tell_of_halves(const Alternative *alternative, PyObject *const *args, Py_ssize_t count, PyArrayObject *out)
 {
     PyObject *wide[MAX_PARAMS], *made = NULL;
@@ -533,7 +535,7 @@ static PyObject *tell_of_halves(const Alternative *alternative, PyObject *const 
     }
     for (int k = 0; k < alternative->operands && !failed; k++) {
         const int at = alternative->operand[k];
-        if (is_half(args[at]) && wide[at] == args[at]) {
+        if (is_half(args[at]) && wide[at] == args[at] && PyArray_SIZE((PyArrayObject *)args[at]) >= WORTH_WIDENING) {
             PyObject *array = (PyObject *)converted((PyArrayObject *)args[at], S.descr32);
             failed = array == NULL;
             wide[at] = failed ? args[at] : array;

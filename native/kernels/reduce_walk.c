@@ -112,7 +112,7 @@ static void walk_pass(const Walk *walk, const Pass *pass, Row widen, const char 
 
 /* Note [Short rows]. A loop over a few elements costs more than the elements: rows of at most SHORT are turned, so many at a time as TURNED bytes hold, into
  * columns whose loops go through all of them side by side. Their length alone decides, since a row has the same bits without the others. */
-#define TURNED 32768
+#define TURNED 8192
 
 #define TURN(T)                                                                                                                            \
     do {                                                                                                                                   \
@@ -171,21 +171,25 @@ static void reduce_short(const Reduction *plan, const Reducer *with, const char 
     npy_uint16 halves[TURNED / 4];
     const npy_intp n = plan->n, step = plan->kept_count ? plan->kept[0].stride : 0, item = with->widen == NULL ? with->item : 4, most = TURNED / (item * n);
     for (npy_intp done = 0, rows; done < plan->count; done += rows, x += rows * step) {
+        const char *columns = (const char *)space;
         rows = plan->count - done < most ? plan->count - done : most;
         rows = rows < COLUMNS ? rows : COLUMNS;
-        if (with->widen == NULL) {
-            turn_rows(space, x, rows, step, n, item);
-        }
-        else {
+        if (with->widen != NULL) {
             turn_rows(halves, x, rows, step, n, 2);
             with->widen((char *)space, 4, (const char *)halves, 2, rows * n);
         }
+        else if (rows == 1) { /* a column as it stands */
+            columns = x;
+        }
+        else {
+            turn_rows(space, x, rows, step, n, item);
+        }
         start_states(&with->first, states, rows);
-        with->first.columns((const char *)space, n, rows * item, rows, states, NULL);
+        with->first.columns(columns, n, rows * item, rows, states, NULL);
         if (with->between != NULL) {
             with->between(states, NULL, context, NULL, rows, (double)n, by);
             start_states(&with->second, states, rows);
-            with->second.columns((const char *)space, n, rows * item, rows, states, context);
+            with->second.columns(columns, n, rows * item, rows, states, context);
         }
         with->finish(states, context, out, second, rows, (double)n, by);
         out += rows * with->out_item;

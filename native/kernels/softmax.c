@@ -52,13 +52,17 @@ static void run_columns(const Softmax *all, const void *x, const void *y, void *
     }
 }
 
-#define TURNED 16384 /* bytes of each operand that are turned at a time */
+#define TURNED 4096 /* bytes of each operand that are turned at a time */
 
 /* See Note [Short rows]. */
 static void run_short_rows(const Softmax *all, const char *x, const char *y, char *result, npy_intp rows)
 {
     double columns[TURNED / 8], others[TURNED / 8], made[TURNED / 8];
     const npy_intp n = all->of.n, width = all->width, row = n * width, most = TURNED / row;
+    if (rows == 1) { /* a column as it stands */
+        run_columns(all, x, y, result, 1, 1, 0, 1);
+        return;
+    }
     for (npy_intp part; rows > 0; rows -= part, x += part * row, y += y == NULL ? 0 : part * row, result += part * row) {
         part = rows < most ? rows : most;
         turn_rows(columns, x, part, row, n, width);

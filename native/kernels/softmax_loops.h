@@ -88,13 +88,30 @@ static inline __attribute__((always_inline)) TARGET void NAME(softmax_middle)(co
                     best[i] = NAME(better_one)(kept, next, 0);
                 }
             }
-            for (npy_intp k = 0; k < n; k++) {
-                const T *restrict row = x + k * inner + start;
-                T *restrict made = out + k * inner + start;
-                for (npy_intp i = 0; i < part; i++) {
-                    T power = NAME(exponential)(row[i] - best[i]);
-                    made[i] = power;
-                    total[i] += power;
+            if (part == inner && n * inner <= CHUNK) { /* few columns: their exponentials in one loop */
+                for (npy_intp k = 0; k < n; k++) {
+                    for (npy_intp i = 0; i < part; i++) {
+                        out[k * inner + i] = x[k * inner + i] - best[i];
+                    }
+                }
+                for (npy_intp i = 0; i < n * inner; i++) {
+                    out[i] = NAME(exponential)(out[i]);
+                }
+                for (npy_intp k = 0; k < n; k++) {
+                    for (npy_intp i = 0; i < part; i++) {
+                        total[i] += out[k * inner + i];
+                    }
+                }
+            }
+            else {
+                for (npy_intp k = 0; k < n; k++) {
+                    const T *restrict row = x + k * inner + start;
+                    T *restrict made = out + k * inner + start;
+                    for (npy_intp i = 0; i < part; i++) {
+                        T power = NAME(exponential)(row[i] - best[i]);
+                        made[i] = power;
+                        total[i] += power;
+                    }
                 }
             }
             for (npy_intp i = 0; i < part; i++) {
