@@ -523,6 +523,23 @@ static PyObject *hash_descriptor(PyTypeObject *type)
 /* ------------------------------------------------------------------------------------------------------------------ Size */
 
 static binaryfunc tuple_subscript;
+static newfunc checked_size;
+
+/* Of a tuple or list of ints, which need no look; what `__new__` of the class gives for all else. */
+static PyObject *new_size(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *sizes = PyTuple_GET_SIZE(args) == 1 && kwargs == NULL ? PyTuple_GET_ITEM(args, 0) : NULL;
+    if (sizes == NULL || !(PyTuple_Check(sizes) || PyList_CheckExact(sizes))) {
+        return checked_size(type, args, kwargs);
+    }
+    PyObject *const *items = PySequence_Fast_ITEMS(sizes);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sizes); i++) {
+        if (!PyLong_CheckExact(items[i])) {
+            return checked_size(type, args, kwargs);
+        }
+    }
+    return PyTuple_Type.tp_new(type, args, NULL);
+}
 
 /* An element, or a Size for a slice. */
 static PyObject *size_subscript(PyObject *self, PyObject *key)
@@ -555,5 +572,7 @@ int install_size(void)
     }
     Py_DECREF(descriptor);
     S.size->tp_as_mapping->mp_subscript = size_subscript; /* without the look-up of the method */
+    checked_size = S.size->tp_new;
+    S.size->tp_new = new_size;
     return 0;
 }

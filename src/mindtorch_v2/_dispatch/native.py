@@ -25,7 +25,7 @@ from .._threads import get_num_threads
 from .operator import Operator, Param, takes_number_first
 
 _INT_TYPES = ("int", "SymInt")
-_INTERFACE = 16  # as native.h has it
+_INTERFACE = 17  # as native.h has it
 
 
 def _load() -> Any:
@@ -131,14 +131,14 @@ def _read_only(name: str, value: Any) -> Any:
     return read_only(name, value) if value.__class__ is property and value.fset is None else value
 
 
-def checked(function: Callable, check: Callable, bare: bool) -> Callable:
-    """A member of Tensor before which `check` looks at the arguments, with the tensor; not where there are none, which is `bare`."""
+def checked(function: Callable, check: Callable, usual: Any) -> Callable:
+    """A member of Tensor before which `check` looks at the arguments, with the tensor; not at the `usual` ones."""
     if extension is not None:
-        return _dressed(extension.Checked(function, check, bare), function)
+        return _dressed(extension.Checked(function, check, *usual), function)
 
     @functools.wraps(function)
     def member(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs or not bare:
+        if not usual.are(args, kwargs):
             check(self, *args, **kwargs)
         return function(self, *args, **kwargs)
 

@@ -8,10 +8,13 @@ pay nothing. A call that all this lets through failed for another reason, and ke
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from .._device import device
 from .._dtype import dtype
+from .._layout import memory_format
 from .._tensor import Tensor
 from .convert import ItemTooLong, Mismatch, convert_one
 from .operator import NO_DEFAULT, Operator, Param, takes_number_first
@@ -497,53 +500,53 @@ def _from_texts(name: str, texts: tuple[str, ...]) -> list[_Signature]:
     return [_Signature(name, [_argument(_NOTHING, param, 1, False) for param in _params(text)]) for text in texts]
 
 
-def fits_plainly(text: str, args: tuple, kwargs: dict) -> bool:
-    """Whether arguments are those that a signature usually gets, which is soon seen; of all others `check_by_text` says whether they fit."""
-    plain = _plainly(text)
-    if len(args) > len(plain.positional):
-        return plain.positional[:1] == (_are_ints,) and all(value.__class__ is int for value in args)
-    for fits, value in zip(plain.positional, args):
-        if not fits(value):
+class Usual(NamedTuple):
+    """Arguments of a signature that need no closer look: the names of its parameters, and instances of which classes they are (None: of none; list: ints)."""
+
+    names: tuple[str, ...]
+    classes: tuple[type | None, ...]
+    positional: int
+    required: int
+
+    def are(self, args: tuple, kwargs: dict) -> bool:
+        """Whether these are; those that must be there are, by their place. Ints may stand one by one where the first parameter takes a list of them."""
+        count = len(args)
+        if count < self.required:
             return False
-    for name, value in kwargs.items():
-        at = plain.places.get(name)
-        if at is None or at < len(args) or not plain.named[name](value):
+        if count > self.positional or (count == self.positional == 1 and args[0].__class__ is int):
+            spread = self.positional and self.classes[0] is list and not kwargs
+            return bool(spread) and all(value.__class__ is int for value in args)
+        if not all(map(_is_usual, self.classes, args)):
             return False
-    return all(at < len(args) or name in kwargs for name, at in plain.required)
+        for name, value in kwargs.items():
+            at = self.names.index(name) if name in self.names else -1
+            if at < count or not _is_usual(self.classes[at], value):
+                return False
+        return True
 
 
-class _Plain(NamedTuple):
-    """What arguments of a signature usually are: by place, and by name."""
-
-    positional: tuple[Callable[[Any], bool], ...]
-    named: dict[str, Callable[[Any], bool]]
-    places: dict[str, int]
-    required: tuple[tuple[str, int], ...]
-
-
-@functools.cache
-def _plainly(text: str) -> _Plain:
+def usual(text: str) -> Usual:
+    """The usual arguments of a signature."""
     params = list(_params(text))
-    named = {p.name: _USUAL.get(p.type + "[]" * p.is_list, _is_nothing) for p in params}
-    positional = tuple(named[p.name] for p in params if not p.keyword)
-    places = {p.name: at for at, p in enumerate(params)}
-    return _Plain(positional, named, places, tuple((p.name, places[p.name]) for p in params if p.required))
+    classes = tuple(_USUAL.get(p.type + "[]" * p.is_list) for p in params)
+    names = tuple(sys.intern(p.name) for p in params)
+    return Usual(names, classes, sum(not p.keyword for p in params), sum(p.required for p in params))
 
 
-def _are_ints(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and all(item.__class__ is int for item in value)
+def _is_usual(cls: type | None, value: Any) -> bool:
+    if cls is list:
+        return isinstance(value, (tuple, list)) and all(item.__class__ is int for item in value)
+    return cls is not None and isinstance(value, cls)
 
 
-def _is_nothing(value: Any) -> bool:
-    return False
-
-
-_USUAL: dict[str, Callable[[Any], bool]] = {
-    "Any": lambda value: True,
-    "Tensor": lambda value: isinstance(value, Tensor),
-    "bool": lambda value: value is True or value is False,
-    "ScalarType": lambda value: isinstance(value, dtype),
-    "SymInt[]": _are_ints,
+_USUAL: dict[str, type] = {
+    "Any": object,
+    "Device": device,
+    "MemoryFormat": memory_format,
+    "ScalarType": dtype,
+    "SymInt[]": list,
+    "Tensor": Tensor,
+    "bool": bool,
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import _tensor
 from ..._dispatch import native
+from ..._dispatch.refusals import check_by_text, usual
 
 _FORMAT = "*, MemoryFormat? memory_format=None"
 _MOVE = f"Device? device=None, bool non_blocking=False, {_FORMAT}"
@@ -58,12 +59,8 @@ def _checked(name: str, member: Any) -> Any:
     text = SIGNATURES.get(name)
     if text is None:
         return member
-    bare = all(part == "*" or "=" in part for part in text.split(", ")) if text else True
 
     def check(self: Any, *args: Any, **kwargs: Any) -> None:
-        from ..._dispatch.refusals import check_by_text, fits_plainly
+        check_by_text(name, (text,), args, kwargs)
 
-        if not fits_plainly(text, args, kwargs):
-            check_by_text(name, (text,), args, kwargs)
-
-    return native.checked(member, check, bare)
+    return native.checked(member, check, usual(text))
