@@ -116,7 +116,7 @@ static Points *make_points(npy_intp n, int width, npy_intp height)
 /* A table that is held until `let_go`; with the GIL. */
 static Points *hold(npy_intp n, int width, npy_intp height)
 {
-    static int next;
+    static unsigned next;
     for (int i = 0; i < KEPT; i++) {
         if (kept[i] != NULL && kept[i]->n == n && kept[i]->width == width && kept[i]->height == height) {
             kept[i]->users++;
@@ -155,13 +155,9 @@ static void let_go(Points *points)
     free_points(points);
 }
 
-/* The largest factor of n that is not above its root, of which both parts go through as lines; 0 without one. */
+/* The largest factor of n that is not above its root, of which both parts go through as lines, as n has small factors; 0 without one. */
 static npy_intp height_of(npy_intp n)
 {
-    int radix[MOST_STAGES];
-    if (!factors_of(n, radix)) {
-        return 0;
-    }
     npy_intp best = 0;
     for (npy_intp k = 4; k * k <= n; k++) {
         if (n % k == 0 && n / k <= MOST_LINE) {
@@ -178,7 +174,9 @@ typedef struct {
     npy_intp n, outer, inner;
     int width, alone;
     Points *points, *rows, *turns; /* of lines; or of the columns, the rows and what is between them */
+    Points *folds;                 /* of lines of reals that go as half as many numbers: w^k, behind as many ones */
     void *room, *matrix;
+    PyThreadState *thread; /* where the GIL is released */
 } Way;
 
 static npy_intp step_of(int width)
@@ -188,41 +186,72 @@ static npy_intp step_of(int width)
 
 static void leave(Way *way)
 {
+    if (way->thread != NULL) {
+        PyEval_RestoreThread(way->thread);
+    }
     let_go(way->points);
     let_go(way->rows);
     let_go(way->turns);
+    let_go(way->folds);
     PyMem_RawFree(way->room);
     PyMem_RawFree(way->matrix);
 }
 
-/* 0 to decline; with the GIL. `together`: lines that one vector's element stands for. */
+static void release_gil(Way *way, npy_intp elements)
+{
+    way->thread = elements >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+}
+
+/* 0 to decline; with the GIL. `together`: lines that one vector's element stands for; where these are two, none goes alone. */
 static int prepare(Way *way, npy_intp outer, npy_intp n, npy_intp inner, int width, int together)
 {
     int radix[MOST_STAGES];
     const npy_intp lines = inner == 1 ? outer : inner, step = step_of(width) * together;
     *way = (Way){.n = n, .outer = outer, .inner = inner, .width = width};
-    way->alone = inner == 1 && (n > MOST_LINE || lines * 4 <= step) && n >= 16 && height_of(n);
-    if (n < 2 || !factors_of(n, radix) || (!way->alone && n > MOST_LINE)) {
+    if (n < 2 || !factors_of(n, radix)) {
         return 0;
     }
-    npy_intp reach = n;
-    if (way->alone) {
-        npy_intp height = height_of(n);
-        reach = n / height;
-        way->points = hold(height, width, 0);
-        way->rows = way->points == NULL ? NULL : hold(reach, width, 0);
-        way->turns = way->rows == NULL ? NULL : hold(n, width, height);
-        way->matrix = way->turns == NULL ? NULL : PyMem_RawMalloc((size_t)n * 2 * (size_t)width);
+    const npy_intp height = inner == 1 && (n > MOST_LINE || lines * 4 <= step) && n >= 16 ? height_of(n) : 0, reach = height ? n / height : n;
+    way->alone = height != 0;
+    if (way->alone ? together > 1 : n > MOST_LINE) {
+        return 0;
     }
-    else {
-        way->points = hold(n, width, 0);
-    }
+    way->points = hold(way->alone ? height : n, width, 0);
     way->room = PyMem_RawMalloc((size_t)reach * 6 * (size_t)step_of(width) * (size_t)width);
-    if (way->room == NULL || way->points == NULL || (way->alone && way->matrix == NULL)) {
+    int ready = way->points != NULL && way->room != NULL;
+    if (way->alone && ready) {
+        ready = (way->rows = hold(reach, width, 0)) != NULL && (way->turns = hold(n, width, height)) != NULL &&
+                (way->matrix = PyMem_RawMalloc((size_t)n * 2 * (size_t)width)) != NULL;
+    }
+    if (!ready) {
+        leave(way);
+    }
+    return ready;
+}
+
+/* Whether lines of reals go as half as many numbers, one line after the other. */
+static int go_halved(npy_intp outer, npy_intp n, npy_intp inner, int width)
+{
+    return inner == 1 && n % 2 == 0 && n >= 32 && (n > MOST_LINE || outer * 4 <= step_of(width));
+}
+
+/* The same for these. Their turns, w^k of n, are those of a matrix of one row beside one of nothing but ones. */
+static int prepare_halved(Way *way, npy_intp n, int width)
+{
+    if (!prepare(way, 1, n / 2, 1, width, 1)) {
+        return 0;
+    }
+    way->folds = hold(n, width, 2);
+    if (way->folds == NULL) {
         leave(way);
         return 0;
     }
     return 1;
+}
+
+static const void *turns_of_halved(const Way *way)
+{
+    return (const char *)way->folds->turns + way->folds->n * way->width;
 }
 
 static void run_complex(const Way *way, void *data, int inverse, double by)
@@ -245,66 +274,30 @@ int fourier_complex(void *data, npy_intp outer, npy_intp n, npy_intp inner, int 
     if (!prepare(&way, outer, n, inner, width, 1)) {
         return 0;
     }
-    PyThreadState *thread = outer * n * inner >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    release_gil(&way, outer * n * inner);
     run_complex(&way, data, inverse, by);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
-    }
     leave(&way);
     return 1;
-}
-
-/* The turns of lines of reals that go as half as many numbers, w^k of n: those of a matrix of one row beside one of nothing but ones. */
-static Points *hold_folds(npy_intp n, int width)
-{
-    return hold(n, width, 2);
 }
 
 /* Reals (outer, n, inner) to numbers (outer, kept, inner): n / 2 + 1 or all n. */
 int fourier_real(const void *reals, void *numbers, npy_intp outer, npy_intp n, npy_intp inner, npy_intp kept_numbers, int width, double by)
 {
     Way way;
-    const npy_intp lines = inner == 1 ? outer : inner;
-    if (inner == 1 && n % 2 == 0 && n >= 32 && kept_numbers == n / 2 + 1 && (n > MOST_LINE || lines * 4 <= step_of(width))) {
-        Points *folds = prepare(&way, 1, n / 2, 1, width, 1) ? hold_folds(n, width) : NULL;
-        if (folds == NULL) {
-            return 0;
-        }
-        PyThreadState *thread = outer * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        for (npy_intp o = 0; o < outer; o++) {
-            char *line = (char *)numbers + o * kept_numbers * 2 * width;
-            memcpy(line, (const char *)reals + o * n * width, (size_t)(n * width));
-            run_complex(&way, line, 0, by);
-            CHOOSE(unfold, width, line, n, (char *)folds->turns + n * width);
-        }
-        if (thread != NULL) {
-            PyEval_RestoreThread(thread);
-        }
-        let_go(folds);
-        leave(&way);
-        return 1;
-    }
-    if (inner == 1 && n % 2 == 0 && n >= 32 && kept_numbers == n && (n > MOST_LINE || lines * 4 <= step_of(width))) {
-        for (npy_intp o = 0; o < outer; o++) { /* the half of which the rest are conjugates */
-            void *line = (char *)numbers + o * n * 2 * width;
-            if (!fourier_real((const char *)reals + o * n * width, line, 1, n, 1, n / 2 + 1, width, by)) {
-                return 0;
-            }
-            CHOOSE(mirror, width, line, n);
-        }
-        return 1;
-    }
-    if (!prepare(&way, outer, n, inner, width, 2)) {
+    const int halved = go_halved(outer, n, inner, width);
+    if (!(halved ? prepare_halved(&way, n, width) : prepare(&way, outer, n, inner, width, 2))) {
         return 0;
     }
-    if (way.alone) {
-        leave(&way);
-        return 0;
+    release_gil(&way, outer * n * inner);
+    for (npy_intp o = 0; halved && o < outer; o++) {
+        char *line = (char *)numbers + o * kept_numbers * 2 * width;
+        memcpy(line, (const char *)reals + o * n * width, (size_t)(n * width));
+        run_complex(&way, line, 0, by);
+        CHOOSE(unfold, width, line, n, turns_of_halved(&way));
+        CHOOSE(mirror, width, line, n, kept_numbers);
     }
-    PyThreadState *thread = outer * n * inner >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    CHOOSE(real_lines, width, way.points, reals, numbers, outer, inner, kept_numbers, by, way.room);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
+    if (!halved) {
+        CHOOSE(real_lines, width, way.points, reals, numbers, outer, inner, kept_numbers, by, way.room);
     }
     leave(&way);
     return 1;
@@ -314,36 +307,18 @@ int fourier_real(const void *reals, void *numbers, npy_intp outer, npy_intp n, n
 int fourier_to_real(const void *numbers, void *reals, npy_intp outer, npy_intp n, npy_intp inner, int width, double by)
 {
     Way way;
-    const npy_intp lines = inner == 1 ? outer : inner;
-    if (inner == 1 && n % 2 == 0 && n >= 32 && (n > MOST_LINE || lines * 4 <= step_of(width))) {
-        Points *folds = prepare(&way, 1, n / 2, 1, width, 1) ? hold_folds(n, width) : NULL;
-        if (folds == NULL) {
-            return 0;
-        }
-        PyThreadState *thread = outer * n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        for (npy_intp o = 0; o < outer; o++) {
-            char *line = (char *)reals + o * n * width;
-            CHOOSE(fold, width, (const char *)numbers + o * (n / 2 + 1) * 2 * width, line, n, (char *)folds->turns + n * width);
-            run_complex(&way, line, 1, by);
-        }
-        if (thread != NULL) {
-            PyEval_RestoreThread(thread);
-        }
-        let_go(folds);
-        leave(&way);
-        return 1;
-    }
-    if (!prepare(&way, outer, n, inner, width, 2)) {
+    const int halved = go_halved(outer, n, inner, width);
+    if (!(halved ? prepare_halved(&way, n, width) : prepare(&way, outer, n, inner, width, 2))) {
         return 0;
     }
-    if (way.alone) {
-        leave(&way);
-        return 0;
+    release_gil(&way, outer * n * inner);
+    for (npy_intp o = 0; halved && o < outer; o++) {
+        char *line = (char *)reals + o * n * width;
+        CHOOSE(fold, width, (const char *)numbers + o * (n / 2 + 1) * 2 * width, line, n, turns_of_halved(&way));
+        run_complex(&way, line, 1, by);
     }
-    PyThreadState *thread = outer * n * inner >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    CHOOSE(lines_to_real, width, way.points, numbers, reals, outer, inner, by, way.room);
-    if (thread != NULL) {
-        PyEval_RestoreThread(thread);
+    if (!halved) {
+        CHOOSE(lines_to_real, width, way.points, numbers, reals, outer, inner, by, way.room);
     }
     leave(&way);
     return 1;

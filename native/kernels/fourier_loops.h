@@ -511,11 +511,11 @@ static TARGET void NAME(unfold)(void *numbers, npy_intp n, const void *turns)
     }
 }
 
-/* The numbers behind the first half of a line, which are the conjugates of those before it. */
-static TARGET void NAME(mirror)(void *line, npy_intp n)
+/* Of `kept` numbers of a line those behind the first half, which are the conjugates of those before them. */
+static TARGET void NAME(mirror)(void *line, npy_intp n, npy_intp kept)
 {
     T *x = line;
-    for (npy_intp k = n / 2 + 1; k < n; k++) {
+    for (npy_intp k = n / 2 + 1; k < kept; k++) {
         x[2 * k] = x[2 * (n - k)];
         x[2 * k + 1] = -x[2 * (n - k) + 1];
     }
