@@ -5,6 +5,13 @@
 #include "lanes.h"
 #if VECTOR_BYTES == 64
 #include "turn.h"
+#if IS_DOUBLE
+#define REGISTER __m512d
+#define TRANSPOSE transpose_double
+#else
+#define REGISTER __m512
+#define TRANSPOSE transpose_float
+#endif
 #endif
 
 typedef struct {
@@ -86,16 +93,26 @@ LANES void NAME(by_three)(const T *x, T *y, npy_intp m, npy_intp s, const T *w, 
     }
 }
 
+/* A transform of four. */
+LANES void NAME(four)(PAIR a, PAIR b, PAIR c, PAIR d, PAIR *to)
+{
+    PAIR even = NAME(plus)(a, c), odd = NAME(less)(a, c), even2 = NAME(plus)(b, d), odd2 = NAME(less)(b, d);
+    to[0] = NAME(plus)(even, even2);
+    to[1] = NAME(less_turned)(odd, odd2);
+    to[2] = NAME(less)(even, even2);
+    to[3] = NAME(plus_turned)(odd, odd2);
+}
+
 LANES void NAME(by_four)(const T *x, T *y, npy_intp m, npy_intp s, const T *w, int last)
 {
     FOR_BUTTERFLIES(4)
     {
-        PAIR a = IN(0), b = IN(1), c = IN(2), d = IN(3);
-        PAIR even = NAME(plus)(a, c), odd = NAME(less)(a, c), even2 = NAME(plus)(b, d), odd2 = NAME(less)(b, d);
-        OUT(4, 0, NAME(plus)(even, even2));
-        OUT(4, 1, NAME(less_turned)(odd, odd2));
-        OUT(4, 2, NAME(less)(even, even2));
-        OUT(4, 3, NAME(plus_turned)(odd, odd2));
+        PAIR sums[4];
+        NAME(four)(IN(0), IN(1), IN(2), IN(3), sums);
+        OUT(4, 0, sums[0]);
+        OUT(4, 1, sums[1]);
+        OUT(4, 2, sums[2]);
+        OUT(4, 3, sums[3]);
     }
 }
 
@@ -107,12 +124,7 @@ LANES void NAME(by_eight)(const T *x, T *y, npy_intp m, npy_intp s, const T *w, 
     {
         PAIR sums[2][4];
         for (int part = 0; part < 2; part++) {
-            PAIR a = IN(part), b = IN(part + 2), c = IN(part + 4), d = IN(part + 6);
-            PAIR even = NAME(plus)(a, c), odd = NAME(less)(a, c), even2 = NAME(plus)(b, d), odd2 = NAME(less)(b, d);
-            sums[part][0] = NAME(plus)(even, even2);
-            sums[part][1] = NAME(less_turned)(odd, odd2);
-            sums[part][2] = NAME(less)(even, even2);
-            sums[part][3] = NAME(plus_turned)(odd, odd2);
+            NAME(four)(IN(part), IN(part + 2), IN(part + 4), IN(part + 6), sums[part]);
         }
         PAIR o = sums[1][1], p3 = sums[1][3];
         PAIR first = NAME(times)(half, (PAIR){o.re + o.im, o.im - o.re}), third = NAME(times)(half, (PAIR){p3.im - p3.re, -(p3.re + p3.im)});
@@ -166,6 +178,17 @@ LANES void NAME(by_any)(const T *x, T *y, npy_intp r, npy_intp m, npy_intp s, co
     }
 }
 
+/* The last stage of a transform turns nothing. */
+#define BY_RADIX(radix, by)                                                                                                                \
+    case radix:                                                                                                                            \
+        if (m == 1) {                                                                                                                      \
+            NAME(by)(x, y, m, s, w, 1);                                                                                                    \
+        }                                                                                                                                  \
+        else {                                                                                                                             \
+            NAME(by)(x, y, m, s, w, 0);                                                                                                    \
+        }                                                                                                                                  \
+        break
+
 /* Stockham's transform: from one room to the other for each factor, in order at the end. Where the result is. */
 static TARGET T *NAME(transform)(const Points *plan, T *x, T *y)
 {
@@ -174,37 +197,12 @@ static TARGET T *NAME(transform)(const Points *plan, T *x, T *y)
     for (int stage = 0; stage < plan->stages; stage++) {
         const npy_intp r = plan->radix[stage];
         m /= r;
-        switch (r * 2 + (m == 1)) {
-        case 4:
-            NAME(by_two)(x, y, m, s, w, 0);
-            break;
-        case 5:
-            NAME(by_two)(x, y, m, s, w, 1);
-            break;
-        case 6:
-            NAME(by_three)(x, y, m, s, w, 0);
-            break;
-        case 7:
-            NAME(by_three)(x, y, m, s, w, 1);
-            break;
-        case 8:
-            NAME(by_four)(x, y, m, s, w, 0);
-            break;
-        case 9:
-            NAME(by_four)(x, y, m, s, w, 1);
-            break;
-        case 10:
-            NAME(by_five)(x, y, m, s, w, 0);
-            break;
-        case 11:
-            NAME(by_five)(x, y, m, s, w, 1);
-            break;
-        case 16:
-            NAME(by_eight)(x, y, m, s, w, 0);
-            break;
-        case 17:
-            NAME(by_eight)(x, y, m, s, w, 1);
-            break;
+        switch (r) {
+            BY_RADIX(2, by_two);
+            BY_RADIX(3, by_three);
+            BY_RADIX(4, by_four);
+            BY_RADIX(5, by_five);
+            BY_RADIX(8, by_eight);
         default:
             NAME(by_any)(x, y, r, m, s, w, (const T *)plan->turns + plan->roots[stage]);
         }
@@ -229,25 +227,14 @@ LANES void NAME(turn_in)(const T *from, npy_intp line, npy_intp lines, npy_intp 
     npy_intp j = 0;
 #if VECTOR_BYTES == 64
     for (; lines == STEP && j + STEP <= count; j += STEP) {
-#if IS_DOUBLE
-        __m512d r[8];
-        for (int l = 0; l < 8; l++) {
-            r[l] = _mm512_loadu_pd(from + l * line + j);
+        REGISTER r[STEP];
+        for (int l = 0; l < STEP; l++) {
+            r[l] = (REGISTER)NAME(load)(from + l * line + j);
         }
-        transpose_double(r);
-        for (int k = 0; k < 8; k++) {
-            _mm512_storeu_pd(rows + ((j + k) ^ flip) * to_step, r[k]);
+        TRANSPOSE(r);
+        for (int k = 0; k < STEP; k++) {
+            memcpy(rows + ((j + k) ^ flip) * to_step, &r[k], sizeof(V));
         }
-#else
-        __m512 r[16];
-        for (int l = 0; l < 16; l++) {
-            r[l] = _mm512_loadu_ps(from + l * line + j);
-        }
-        transpose_float(r);
-        for (int k = 0; k < 16; k++) {
-            _mm512_storeu_ps(rows + ((j + k) ^ flip) * to_step, r[k]);
-        }
-#endif
     }
 #endif
     for (; j < count; j++) {
@@ -267,25 +254,14 @@ LANES void NAME(turn_out)(const T *rows, npy_intp from_step, int flip, T *to, np
     npy_intp j = 0;
 #if VECTOR_BYTES == 64
     for (; lines == STEP && j + STEP <= count; j += STEP) {
-#if IS_DOUBLE
-        __m512d r[8];
-        for (int k = 0; k < 8; k++) {
-            r[k] = _mm512_mul_pd(_mm512_loadu_pd(rows + ((j + k) ^ flip) * from_step), _mm512_set1_pd(scale));
+        REGISTER r[STEP];
+        for (int k = 0; k < STEP; k++) {
+            r[k] = (REGISTER)(NAME(load)(rows + ((j + k) ^ flip) * from_step) * scale);
         }
-        transpose_double(r);
-        for (int l = 0; l < 8; l++) {
-            _mm512_storeu_pd(to + l * line + j, r[l]);
+        TRANSPOSE(r);
+        for (int l = 0; l < STEP; l++) {
+            memcpy(to + l * line + j, &r[l], sizeof(V));
         }
-#else
-        __m512 r[16];
-        for (int k = 0; k < 16; k++) {
-            r[k] = _mm512_mul_ps(_mm512_loadu_ps(rows + ((j + k) ^ flip) * from_step), _mm512_set1_ps(scale));
-        }
-        transpose_float(r);
-        for (int l = 0; l < 16; l++) {
-            _mm512_storeu_ps(to + l * line + j, r[l]);
-        }
-#endif
     }
 #endif
     for (; j < count; j++) {
@@ -541,3 +517,8 @@ static TARGET void NAME(fold)(const void *numbers, void *line, npy_intp n, const
 #undef FOR_BUTTERFLIES
 #undef IN
 #undef OUT
+#undef BY_RADIX
+#if VECTOR_BYTES == 64
+#undef REGISTER
+#undef TRANSPOSE
+#endif
