@@ -8,6 +8,7 @@ allocated nor cached, begin and end at granules, and no two of them are neighbou
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from ..._warnings import warn_once
@@ -104,24 +105,20 @@ class Expansion:
     def _put(self, segment: ExpandableSegment, parts: list[tuple[int, int]]) -> bool:
         """Put memory behind parts of a segment: all, or none where there is not enough."""
         runtime, device = self._allocator._runtime, self._allocator.device_id
-        done: list[int] = []
-        try:
-            for low, high in parts:
-                for number in segment.numbers(low, high):
-                    handle = runtime.malloc_physical(device, segment.granule)
-                    try:
-                        runtime.map_memory(device, segment.address + number * segment.granule, segment.granule, handle)
-                    except BaseException:
-                        runtime.free_physical(device, handle)
-                        raise
-                    segment.handles[number] = handle
-                    done.append(number)
-        except BaseException as error:
-            for number in done:
-                self._take(segment, number)
-            if isinstance(error, NpuOutOfMemory):
+        handles: dict[int, int] = {}
+        with contextlib.ExitStack() as undo:
+            try:
+                for low, high in parts:
+                    for number in segment.numbers(low, high):
+                        address = segment.address + number * segment.granule
+                        handles[number] = runtime.malloc_physical(device, segment.granule)
+                        undo.callback(runtime.free_physical, device, handles[number])
+                        runtime.map_memory(device, address, segment.granule, handles[number])
+                        undo.callback(runtime.unmap_memory, device, address)
+            except NpuOutOfMemory:
                 return False
-            raise
+            segment.handles |= handles
+            undo.pop_all()
         return True
 
     def _take(self, segment: ExpandableSegment, number: int) -> None:
