@@ -10,22 +10,20 @@ from _ranks import ENGINES, MPIEXEC, PROGRAMS, environment, needs_mpi, ranks_of,
 
 import mindtorch_v2.distributed as dist
 
+OF_ANY_ENGINE = (
+    "algorithms.py",
+    "experimental.py",
+    "functional.py",
+    "group_operators.py",
+    "training.py",
+    "sharding.py",
+    "training_in_parts.py",
+)
+
 
 @needs_mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize(
-    "program",
-    [
-        "algorithms.py",
-        "collectives.py",
-        "experimental.py",
-        "functional.py",
-        "group_operators.py",
-        "training.py",
-        "sharding.py",
-        "training_in_parts.py",
-    ],
-)
+@pytest.mark.parametrize("program", [*OF_ANY_ENGINE, "collectives.py"])
 def test_by_mpi(program, ranks):
     command = [str(MPIEXEC), "-n", str(ranks), sys.executable, "-m", "mindtorch_v2", program]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), cwd=PROGRAMS, timeout=600)
@@ -41,18 +39,7 @@ def test_collectives_by_a_store(method, tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize(
-    "program",
-    [
-        "algorithms.py",
-        "experimental.py",
-        "functional.py",
-        "group_operators.py",
-        "training.py",
-        "sharding.py",
-        "training_in_parts.py",
-    ],
-)
+@pytest.mark.parametrize("program", OF_ANY_ENGINE)
 def test_by_the_store(program, ranks):
     assert ranks_of(program, ranks).count("ok") == ranks
 
