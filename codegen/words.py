@@ -148,6 +148,7 @@ TAGS = (
         "An element of the result depends on the elements at its place alone; a number may stand for any tensor.",
     ),
     Word("numbers", "A number may stand for any tensor, though it is not pointwise."),
+    Word("numbers_as_tensors", "`torch.ops` and modes see the overload of tensors though a number stands for one."),
     Word("numbers_first", "A number may stand for the first tensor when the second is one: `torch.sub(1, x)`."),
     Word("tensors", "Tensors only, though it is pointwise."),
     Word("wrapped_numbers", "A number may stand for any tensor but the first, and is a tensor of its own dtype then."),
@@ -175,6 +176,9 @@ TAGS = (
     ),
     Word("lookup", "It reads of its first argument only what it gives back, which counts for the bytes it moves."),
     Word("product", "Its work is that of matrix products, which `torch.utils.flop_counter` counts."),
+    Word("product_of_shapes", "As `product`; the shapes say as which of PyTorch's products it counts."),
+    Word("product_on_devices", "As `product`, but on a CPU, where PyTorch's counter leaves it out."),
+    Word("convolution", "As `product`; it counts as PyTorch's `convolution`."),
     Word("any_device", "Its tensors may be on different devices."),
     Word("updates_statistics", "In training it writes the running statistics that it is given."),
     # Batches of `vmap`

@@ -281,10 +281,10 @@ _scaled_dot_product_attention_math = Operator("_scaled_dot_product_attention_mat
 _scaled_dot_product_flash_attention_for_cpu = Operator("_scaled_dot_product_flash_attention_for_cpu", "",
     (Param('query', 'Tensor'), Param('key', 'Tensor'), Param('value', 'Tensor'), Param('dropout_p', 'float', default=0.0), Param('is_causal', 'bool', default=False), Param('attn_mask', 'Tensor', optional=True, default=None, keyword=True), Param('scale', 'float', optional=True, default=None, keyword=True), ),
     meta=_meta._scaled_dot_product_flash_attention_for_cpu, cast=(0, 1, 2), kernels={"cpu": kernels_attention.flash_attention},
-    tags=('product',), returns=('output', 'logsumexp'), variants=('function',), derivatives="nn", saves_self=True,
+    tags=('product_on_devices',), returns=('output', 'logsumexp'), variants=('function',), derivatives="nn", saves_self=True,
 )
 _scaled_dot_product_flash_attention_for_cpu_backward = Operator("_scaled_dot_product_flash_attention_for_cpu_backward", "",
     (Param('grad_out', 'Tensor'), Param('query', 'Tensor'), Param('key', 'Tensor'), Param('value', 'Tensor'), Param('out', 'Tensor'), Param('logsumexp', 'Tensor'), Param('dropout_p', 'float'), Param('is_causal', 'bool'), Param('attn_mask', 'Tensor', optional=True, default=None, keyword=True), Param('scale', 'float', optional=True, default=None, keyword=True), ),
     meta=_meta._scaled_dot_product_flash_attention_for_cpu_backward, cast=(0, 1, 2, 3, 4), kernels={"cpu": kernels_attention.flash_attention_backward},
-    tags=('product',), returns=('grad_query', 'grad_key', 'grad_value'), variants=('function',), derivatives="nn",
+    tags=('product_on_devices',), returns=('grad_query', 'grad_key', 'grad_value'), variants=('function',), derivatives="nn",
 )

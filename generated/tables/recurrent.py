@@ -10,10 +10,10 @@ from ..meta import recurrent as _meta
 mkldnn_rnn_layer = Operator("mkldnn_rnn_layer", "",
     (Param('input', 'Tensor'), Param('weight0', 'Tensor'), Param('weight1', 'Tensor'), Param('weight2', 'Tensor'), Param('weight3', 'Tensor'), Param('hx_', 'Tensor'), Param('cx_', 'Tensor'), Param('reverse', 'bool'), Param('batch_sizes', 'int', is_list=True), Param('mode', 'int'), Param('hidden_size', 'int'), Param('num_layers', 'int'), Param('has_biases', 'bool'), Param('bidirectional', 'bool'), Param('batch_first', 'bool'), Param('train', 'bool'), ),
     meta=_meta.mkldnn_rnn_layer, cast=(0, 1, 2, 3, 4, 5, 6), kernels={"cpu": kernels_recurrent.lstm_layer},
-    tags=('product',), returns=('', '', '', ''), variants=('function',), derivatives="recurrent", saves_self=True,
+    returns=('', '', '', ''), variants=('function',), derivatives="recurrent", saves_self=True,
 )
 mkldnn_rnn_layer_backward = Operator("mkldnn_rnn_layer_backward", "",
     (Param('input', 'Tensor'), Param('weight1', 'Tensor'), Param('weight2', 'Tensor'), Param('weight3', 'Tensor'), Param('weight4', 'Tensor'), Param('hx_', 'Tensor'), Param('cx_tmp', 'Tensor'), Param('output', 'Tensor'), Param('hy_', 'Tensor'), Param('cy_', 'Tensor'), Param('grad_output', 'Tensor', optional=True), Param('grad_hy', 'Tensor', optional=True), Param('grad_cy', 'Tensor', optional=True), Param('reverse', 'bool'), Param('mode', 'int'), Param('hidden_size', 'int'), Param('num_layers', 'int'), Param('has_biases', 'bool'), Param('train', 'bool'), Param('bidirectional', 'bool'), Param('batch_sizes', 'int', is_list=True), Param('batch_first', 'bool'), Param('workspace', 'Tensor'), ),
     meta=_meta.mkldnn_rnn_layer_backward, cast=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12), kernels={"cpu": kernels_recurrent.lstm_layer_backward},
-    tags=('product',), returns=('', '', '', '', '', '', ''), variants=('function',),
+    returns=('', '', '', '', '', '', ''), variants=('function',),
 )

@@ -200,7 +200,9 @@ def _unfit(
             elif argument.type == "number":
                 why = f"Cannot cast {value} to number"
             else:
-                inner = next((v for v in value if not _fits("int", v, refused)), value) if argument.type == "List[int]" and isinstance(value, list) else value  # fmt: skip
+                inner = value
+                if argument.type == "List[int]" and isinstance(value, list):
+                    inner = next((v for v in value if not _fits("int", v, refused)), value)
                 why = (
                     f"Unable to cast Python instance of type {type(inner)} to C++ type '?' (#define "
                     "PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)"

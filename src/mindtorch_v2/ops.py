@@ -27,9 +27,6 @@ from ._schemas import FunctionSchema, Tag, plain, unfit
 from ._tensor import Tensor
 
 _OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))  # of factories, which a buffer gives
-_OF_TENSORS = frozenset(
-    ("add", "sub", "mul", "div", "floor_divide")
-)  # which PyTorch calls by their overloads of tensors with numbers too
 
 
 class OpOverload:
@@ -185,7 +182,7 @@ class OpOverloadPacket:
         given = {p.name: value for p, value in zip(op.params, args)}
         tensors = _typed(found._schema, "Tensor")
         numbers = {name for name in tensors if isinstance(given.get(name), (int, float, complex))}
-        if not numbers or self._name.removesuffix("_") in _OF_TENSORS:
+        if not numbers or "numbers_as_tensors" in op.tags:
             return found
         names = [a.name for a in found._schema.arguments]
         for name, (schema, _) in self._rows.items():

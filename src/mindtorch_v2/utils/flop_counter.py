@@ -1,7 +1,7 @@
 """`FlopCounterMode`: the floating-point operations of matrix products, convolutions and attention in a block, by operator and module.
 
-They are those that plans count (`flops` of the schema), of the operators with the tag `product`; sums of a bias do not count. What runs in a backward pass is counted
-for the whole program alone. Operators that PyTorch makes of others stand under those (`matmul` is `mm` or `bmm`), and what PyTorch's counter leaves out is left out: products with a
+They are those that plans count (`flops` of the schema), of the operators whose tags say that they are products; sums of a bias do not
+count. What runs in a backward pass is counted for the whole program alone. Operators that PyTorch makes of others stand under those (`matmul` is `mm` or `bmm`), and what PyTorch's counter leaves out is left out: products with a
 vector, and attention and LSTM layers on a CPU.
 """
 
@@ -27,6 +27,7 @@ flop_registry: dict[Any, Callable[..., Any]] = {}
 """What users have registered: `torch.ops.aten.sin` to a function of the arguments."""
 
 _aten: Any = ops.aten  # pyright: ignore[reportAttributeAccessIssue]
+_PRODUCTS = frozenset(("product", "product_of_shapes", "product_on_devices", "convolution"))
 _BIAS = "output_mask"  # of gradients that are wanted, of which the last is the bias's
 
 
@@ -63,18 +64,15 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
 
 def _parts(op: Operator, args: tuple) -> Any:
     """The operator of PyTorch that does the work of a call, or None where it counts none."""
-    name = op.name
-    if name.startswith("conv") and name != "convolution_backward":
+    if "convolution" in op.tags:
         return _aten.convolution
-    if name in ("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"):
-        return None if args[0].device.type == "cpu" else getattr(_aten, name)
-    if name in ("mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"):
+    if "product_on_devices" in op.tags and args[0].device.type == "cpu":
         return None
-    if name == "linear":
+    if "product_of_shapes" not in op.tags:
+        return getattr(_aten, op.name, None)
+    if len(args) == 3:  # with a bias
         close = args[0].dim() < 3 or (args[0].dim() == 3 and args[0].is_contiguous())
         return _aten.addmm if args[2] is not None and close else _aten.mm
-    if name != "matmul":
-        return getattr(_aten, name, None)
     left, right = args[:2]
     if right.dim() == 1 or (left.dim() == 1 and right.dim() > 2):
         return None
@@ -125,7 +123,7 @@ class _Counter:
         if own is not None:
             given, named = as_called(op, args)
             count = own(*given, out_val=result, **named)
-        elif "product" in op.tags and op.full_name in self.formulas:
+        elif not _PRODUCTS.isdisjoint(op.tags) and op.full_name in self.formulas:
             names = [param.name for param in op.params]
             if _BIAS in names:
                 at = names.index(_BIAS)
