@@ -77,6 +77,8 @@ benchmarks: $(REF)/.made  ## measure side by side with PyTorch; writes docs/perf
 	$(REF)/bin/python benchmarks/wide.py --report --store
 	$(REF)/bin/python benchmarks/small_ops.py
 	$(REF)/bin/python benchmarks/programs.py
+	$(REF)/bin/python benchmarks/models.py
+	$(REF)/bin/python benchmarks/models.py --threads
 	$(REF)/bin/python benchmarks/import_time.py
 	$(REF)/bin/python benchmarks/bert.py
 	$(REF)/bin/python benchmarks/meta_init.py

@@ -5,11 +5,22 @@ Times are CPU time of the thread, which a busy machine disturbs less than wall t
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable
 
+RUNNERS = {"mindtorch_v2": ("-W", "ignore", "-m", "mindtorch_v2"), "torch": ("-W", "ignore")}
+"""What follows the interpreter's name where a program runs with a library as torch."""
+
 Case = tuple[str, Callable[[], object], Callable[[], object]]
+
+
+def environment(threads: int) -> dict[str, str]:
+    """That of a program with so many threads."""
+    return dict(
+        os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), TRANSFORMERS_VERBOSITY="error"
+    )
 
 
 def once(function: Callable[[], object], repeats: int) -> float:

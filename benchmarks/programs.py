@@ -9,14 +9,13 @@ the rounds are compared. Times are CPU time of the thread; one thread each.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
-from measure import table
+from measure import RUNNERS, environment, table
 
 Program = Callable[[], object]
 
@@ -132,7 +131,6 @@ PROGRAMS: dict[str, tuple[Callable[[], Program], int, float]] = {  # with repeti
     "llama": (llama, 3, 0.8),
     "gpt2": (gpt2, 3, 0.8),
 }
-RUNNERS = {"mindtorch_v2": ("-W", "ignore", "-m", "mindtorch_v2"), "torch": ("-W", "ignore")}
 
 
 def measure(name: str) -> float:
@@ -154,10 +152,9 @@ def measure(name: str) -> float:
 
 def fresh(library: str, name: str) -> float:
     """The same in a process of its own."""
-    environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", TRANSFORMERS_VERBOSITY="error")
     command = (sys.executable, *RUNNERS[library], __file__, "--measure", name)
     return float(
-        subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()[-1]
+        subprocess.run(command, env=environment(1), check=True, capture_output=True, text=True).stdout.split()[-1]
     )
 
 

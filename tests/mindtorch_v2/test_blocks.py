@@ -355,6 +355,20 @@ def test_exponentials_are_the_nearest_numbers(vectors: int) -> None:
     assert off.max() == 1 and np.mean(off != 0) < (0.02 if vectors else 0.1), np.mean(off != 0)
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_roots_are_the_nearest_numbers(width: int, vectors: int) -> None:
+    # Beside what lies everywhere, squares of numbers and of what lies between two numbers, where the nearest root is hard to tell.
+    rng, dtype = np.random.default_rng(5), np.dtype(WIDTHS[width])
+    root = rng.uniform(1, 2, 100_000).astype(dtype)
+    between = root.astype(np.longdouble) + np.spacing(root).astype(np.longdouble) / 2
+    hard = np.concatenate([root * root, (between * between).astype(dtype)])
+    beside = [hard, np.nextafter(hard, dtype.type(0)), np.nextafter(hard, dtype.type(9))]
+    x = np.concatenate([battery(dtype, 20_000), *beside])
+    with np.errstate(all="ignore"):
+        x = np.concatenate([np.ldexp(x, k) for k in (0, 1, -100, 101)])
+        assert_bits(run(opcode("sqrt"), (x,)), np.sqrt(x), "sqrt")
+
+
 # Programs
 
 
