@@ -33,6 +33,7 @@ BASE_TYPES = (
     "Stream",
     "QScheme",
     "ConstQuantizerPtr",
+    "Any",
 )
 
 _TOKEN = re.compile(

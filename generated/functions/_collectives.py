@@ -12,80 +12,98 @@ from ..tables import collectives as tables
 
 @road((tables._c10d_functional_all_reduce,), )
 def _c10d_functional_all_reduce(input, reduce_op, group_name):
-    """_c10d_functional_all_reduce(Tensor input, str reduce_op, str group_name) -> Tensor"""
+    """_c10d_functional_all_reduce(Tensor input, str reduce_op, Any group_name) -> Tensor"""
     return call(tables._c10d_functional_all_reduce, (input, reduce_op, group_name))
 
 
 @road((tables._c10d_functional_all_reduce_,), )
 def _c10d_functional_all_reduce_(input, reduce_op, group_name):
-    """_c10d_functional_all_reduce_(Tensor(a!) input, str reduce_op, str group_name) -> Tensor(a!)"""
+    """_c10d_functional_all_reduce_(Tensor(a!) input, str reduce_op, Any group_name) -> Tensor(a!)"""
     return call_inplace(tables._c10d_functional_all_reduce_, (input, reduce_op, group_name))
 
 
 @road((tables._c10d_functional_all_reduce_coalesced,), )
 def _c10d_functional_all_reduce_coalesced(inputs, reduce_op, group_name):
-    """_c10d_functional_all_reduce_coalesced(Tensor[] inputs, str reduce_op, str group_name) -> Tensor[]"""
+    """_c10d_functional_all_reduce_coalesced(Tensor[] inputs, str reduce_op, Any group_name) -> Tensor[]"""
     return call(tables._c10d_functional_all_reduce_coalesced, (inputs, reduce_op, group_name))
 
 
 @road((tables._c10d_functional_all_reduce_coalesced_,), )
 def _c10d_functional_all_reduce_coalesced_(inputs, reduce_op, group_name):
-    """_c10d_functional_all_reduce_coalesced_(Tensor(a!)[] inputs, str reduce_op, str group_name) -> Tensor(a!)[]"""
+    """_c10d_functional_all_reduce_coalesced_(Tensor(a!)[] inputs, str reduce_op, Any group_name) -> Tensor(a!)[]"""
     return call_inplace(tables._c10d_functional_all_reduce_coalesced_, (inputs, reduce_op, group_name))
 
 
 @road((tables._c10d_functional_all_gather_into_tensor,), )
 def _c10d_functional_all_gather_into_tensor(input, group_size, group_name):
-    """_c10d_functional_all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor"""
+    """_c10d_functional_all_gather_into_tensor(Tensor input, int group_size, Any group_name) -> Tensor"""
     return call(tables._c10d_functional_all_gather_into_tensor, (input, group_size, group_name))
 
 
 @road((tables._c10d_functional_all_gather_into_tensor_out,), )
 def _c10d_functional_all_gather_into_tensor_out(input, group_size, group_name, *, out):
-    """_c10d_functional_all_gather_into_tensor_out(Tensor input, int group_size, str group_name, *, Tensor(a!) out) -> Tensor(a!)"""
+    """_c10d_functional_all_gather_into_tensor_out(Tensor input, int group_size, Any group_name, *, Tensor(a!) out) -> Tensor(a!)"""
     return call(tables._c10d_functional_all_gather_into_tensor_out, (input, group_size, group_name, out))
 
 
 @road((tables._c10d_functional_all_gather_into_tensor_coalesced,), )
 def _c10d_functional_all_gather_into_tensor_coalesced(inputs, group_size, group_name):
-    """_c10d_functional_all_gather_into_tensor_coalesced(Tensor[] inputs, int group_size, str group_name) -> Tensor[]"""
+    """_c10d_functional_all_gather_into_tensor_coalesced(Tensor[] inputs, int group_size, Any group_name) -> Tensor[]"""
     return call(tables._c10d_functional_all_gather_into_tensor_coalesced, (inputs, group_size, group_name))
 
 
 @road((tables._c10d_functional_reduce_scatter_tensor,), )
 def _c10d_functional_reduce_scatter_tensor(input, reduce_op, group_size, group_name):
-    """_c10d_functional_reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor"""
+    """_c10d_functional_reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, Any group_name) -> Tensor"""
     return call(tables._c10d_functional_reduce_scatter_tensor, (input, reduce_op, group_size, group_name))
 
 
 @road((tables._c10d_functional_reduce_scatter_tensor_out,), )
 def _c10d_functional_reduce_scatter_tensor_out(input, reduce_op, group_size, group_name, *, out):
-    """_c10d_functional_reduce_scatter_tensor_out(Tensor input, str reduce_op, int group_size, str group_name, *, Tensor(a!) out) -> Tensor(a!)"""
+    """_c10d_functional_reduce_scatter_tensor_out(Tensor input, str reduce_op, int group_size, Any group_name, *, Tensor(a!) out) -> Tensor(a!)"""
     return call(tables._c10d_functional_reduce_scatter_tensor_out, (input, reduce_op, group_size, group_name, out))
 
 
 @road((tables._c10d_functional_reduce_scatter_tensor_coalesced,), )
 def _c10d_functional_reduce_scatter_tensor_coalesced(inputs, reduce_op, group_size, group_name):
-    """_c10d_functional_reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduce_op, int group_size, str group_name) -> Tensor[]"""
+    """_c10d_functional_reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduce_op, int group_size, Any group_name) -> Tensor[]"""
     return call(tables._c10d_functional_reduce_scatter_tensor_coalesced, (inputs, reduce_op, group_size, group_name))
 
 
 @road((tables._c10d_functional_all_to_all_single,), )
 def _c10d_functional_all_to_all_single(input, output_split_sizes, input_split_sizes, group_name):
-    """_c10d_functional_all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str group_name) -> Tensor"""
+    """_c10d_functional_all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, Any group_name) -> Tensor"""
     return call(tables._c10d_functional_all_to_all_single, (input, output_split_sizes, input_split_sizes, group_name))
 
 
 @road((tables._c10d_functional_broadcast,), )
 def _c10d_functional_broadcast(input, src, group_name):
-    """_c10d_functional_broadcast(Tensor input, int src, str group_name) -> Tensor"""
+    """_c10d_functional_broadcast(Tensor input, int src, Any group_name) -> Tensor"""
     return call(tables._c10d_functional_broadcast, (input, src, group_name))
 
 
 @road((tables._c10d_functional_broadcast_,), )
 def _c10d_functional_broadcast_(input, src, group_name):
-    """_c10d_functional_broadcast_(Tensor(a!) input, int src, str group_name) -> Tensor(a!)"""
+    """_c10d_functional_broadcast_(Tensor(a!) input, int src, Any group_name) -> Tensor(a!)"""
     return call_inplace(tables._c10d_functional_broadcast_, (input, src, group_name))
+
+
+@road((tables._c10d_functional_isend,), )
+def _c10d_functional_isend(tensor, dst, tag, group_name):
+    """_c10d_functional_isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor"""
+    return call(tables._c10d_functional_isend, (tensor, dst, tag, group_name))
+
+
+@road((tables._c10d_functional_irecv,), )
+def _c10d_functional_irecv(tensor, src, tag, group_name):
+    """_c10d_functional_irecv(Tensor tensor, int src, int tag, str group_name) -> Tensor"""
+    return call(tables._c10d_functional_irecv, (tensor, src, tag, group_name))
+
+
+@road((tables._c10d_functional_batch_p2p_ops,), )
+def _c10d_functional_batch_p2p_ops(op_list, peer_list, tag_list, tensors, group_name):
+    """_c10d_functional_batch_p2p_ops(str[] op_list, int[] peer_list, int[] tag_list, Tensor[] tensors, str group_name) -> Tensor[]"""
+    return call(tables._c10d_functional_batch_p2p_ops, (op_list, peer_list, tag_list, tensors, group_name))
 
 
 @road((tables._c10d_functional_wait_tensor,), )
@@ -102,17 +120,17 @@ def _c10d_functional__wrap_tensor_autograd(input):
 
 @road((tables._c10d_functional_autograd_all_gather_into_tensor,), )
 def _c10d_functional_autograd_all_gather_into_tensor(input, group_size, group_name):
-    """_c10d_functional_autograd_all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor"""
+    """_c10d_functional_autograd_all_gather_into_tensor(Tensor input, int group_size, Any group_name) -> Tensor"""
     return call(tables._c10d_functional_autograd_all_gather_into_tensor, (input, group_size, group_name))
 
 
 @road((tables._c10d_functional_autograd_reduce_scatter_tensor,), )
 def _c10d_functional_autograd_reduce_scatter_tensor(input, reduce_op, group_size, group_name):
-    """_c10d_functional_autograd_reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor"""
+    """_c10d_functional_autograd_reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, Any group_name) -> Tensor"""
     return call(tables._c10d_functional_autograd_reduce_scatter_tensor, (input, reduce_op, group_size, group_name))
 
 
 @road((tables._c10d_functional_autograd_all_to_all_single,), )
 def _c10d_functional_autograd_all_to_all_single(input, output_split_sizes, input_split_sizes, group_name):
-    """_c10d_functional_autograd_all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str group_name) -> Tensor"""
+    """_c10d_functional_autograd_all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, Any group_name) -> Tensor"""
     return call(tables._c10d_functional_autograd_all_to_all_single, (input, output_split_sizes, input_split_sizes, group_name))

@@ -41,7 +41,7 @@ _PLACES.update(
     overloads=f"{__name__}._generated.overloads",
     reader=f"{__name__}.ops:reader",
     package_tables=f"{__name__}._packages:take",
-    process_group=f"{__name__}.distributed._groups:_resolve_process_group",
+    process_group=f"{__name__}.distributed._groups:_group_of_operator",
     operators_of_groups=f"{__name__}.distributed._c10d_operators:find",
     reduction_options=f"{__name__}.distributed._options:options_of",
     parameter=f"{__name__}.nn.parameter:Parameter",

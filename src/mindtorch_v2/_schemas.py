@@ -223,6 +223,8 @@ def _fits(kind: str, value: Any, refused: dict[str, tuple[type, ...]]) -> bool:
         return value is None or _fits(kind[9:-1], value, refused)
     if kind.startswith("List["):
         return isinstance(value, (list, tuple)) and all(_fits(kind[5:-1], item, refused) for item in value)
+    if kind == "str":
+        return isinstance(value, str)
     return not isinstance(value, refused.get(kind, ()))
 
 
@@ -232,7 +234,6 @@ _REFUSED: dict[str, tuple[type, ...]] = {
     "int": (str, bytes, float, complex, list, tuple, dict, set),
     "float": (str, bytes, complex, list, tuple, dict, set),
     "bool": (str, bytes, float, complex, list, tuple, dict, set),
-    "str": (int, float, complex, list, tuple, dict, set),
 }
 """By kinds the plain values that are none. Numbers may stand for tensors, where the operator takes them."""
 _NO_NUMBERS = {**_REFUSED, "Tensor": (*_REFUSED["Tensor"], int, float, complex)}

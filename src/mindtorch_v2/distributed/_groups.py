@@ -579,6 +579,17 @@ def _resolve_process_group(name: str) -> ProcessGroup:
     raise RuntimeError(f"Could not resolve the process group registered under the name {name}")
 
 
+def _group_of_operator(name: str, given: Any) -> ProcessGroup:
+    """The group that an operator is given, by its name or as the object. RuntimeError for what is neither."""
+    if isinstance(given, ProcessGroup):
+        return given
+    if not isinstance(given, str):
+        raise RuntimeError(
+            f"{name}(): argument 'group_name' must be either a string (group name) or a ProcessGroup object, but got {type(given).__name__}"
+        )
+    return _resolve_process_group(given)
+
+
 def _get_process_group_name(pg: ProcessGroup) -> str:
     return _world.pg_names.get(pg, "None")
 

@@ -42,7 +42,7 @@ def options_of(reduce_op: str) -> Options:
     """Options of a reduction that is named as operators name it. RuntimeError for another name."""
     found = RedOpType.__members__.get(reduce_op.upper())
     if found is None or found is RedOpType.PREMUL_SUM:
-        raise RuntimeError(f"Unrecognized `reduce_op`: {reduce_op}")
+        raise RuntimeError(f"Unrecognized reduce_op: {reduce_op}")
     made = AllreduceOptions()
     made.reduceOp = found
     return made

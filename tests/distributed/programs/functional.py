@@ -146,10 +146,74 @@ def check_nn(rank, size):
     same(grad, sum(data(50 + other, size * 3)[3 * rank : 3 * rank + 3] for other in range(size)))
 
 
+def check_group_objects(group, rank, members):
+    """Every operator takes the group itself in place of its name, as it does here of one that is known by its name alone."""
+    size, mine, name = len(members), members.index(rank), group.group_name
+    x = data(rank, size * 2, 3)
+    autograd = torch.ops._c10d_functional_autograd
+    for call in (
+        lambda group: ops.all_reduce(x, "sum", group),
+        lambda group: ops.all_reduce_(x.clone(), "max", group),
+        lambda group: ops.all_reduce_coalesced([x, x + 1], "sum", group),
+        lambda group: ops.all_reduce_coalesced_([x.clone(), x + 1], "sum", group),
+        lambda group: ops.all_gather_into_tensor(x, size, group),
+        lambda group: ops.all_gather_into_tensor_out(x, size, group, out=x.new_empty(size * size * 2, 3)),
+        lambda group: ops.all_gather_into_tensor_coalesced([x, x + 1], size, group),
+        lambda group: ops.reduce_scatter_tensor(x, "sum", size, group),
+        lambda group: ops.reduce_scatter_tensor_out(x, "sum", size, group, out=x.new_empty(2, 3)),
+        lambda group: ops.reduce_scatter_tensor_coalesced([x, x + 1], "sum", size, group),
+        lambda group: ops.all_to_all_single(x, [2] * size, [2] * size, group),
+        lambda group: ops.broadcast(x, size - 1, group),
+        lambda group: ops.broadcast_(x.clone(), size - 1, group),
+        lambda group: autograd.all_gather_into_tensor(x, size, group),
+        lambda group: autograd.reduce_scatter_tensor(x, "sum", size, group),
+        lambda group: autograd.all_to_all_single(x, [2] * size, [2] * size, group),
+    ):
+        got, wanted = call(group), call(name)
+        for one, other in zip(got, wanted) if isinstance(got, list) else [(got, wanted)]:
+            same(one, other)
+        try:
+            call(3)
+        except RuntimeError as error:
+            assert "argument 'group_name' must be either a string (group name) or a ProcessGroup object, but got int" in str(error)
+        else:
+            raise AssertionError("a number was taken for a group")
+    assert str(ops.all_reduce.default._schema).endswith("(Tensor input, str reduce_op, Any group_name) -> Tensor")
+    assert mine == group.rank()
+
+
+def check_messages(group, rank, members):
+    """Both sides begin before either waits, with more bytes than a transport keeps for whoever comes late."""
+    size, mine, name = len(members), members.index(rank), group.group_name
+    if size == 1:
+        return
+    after, before = (mine + 1) % size, (mine - 1) % size
+    x, into = data(rank, 500, 600), torch.zeros(500, 600, dtype=torch.float64)
+    sent, taken = ops.isend(x, after, 3, name), ops.irecv(into, before, 3, name)
+    assert sent.shape == (0,) and sent.dtype is x.dtype and taken is into
+    assert ops.wait_tensor(taken) is into and ops.wait_tensor(sent) is sent
+    same(into, data(members[before], 500, 600))
+    several = [x.t(), torch.zeros(600, 500, dtype=torch.float64), x[:2], torch.zeros(2, 600, dtype=torch.float64)]
+    kinds, peers = ["isend", "irecv"] * 2, [after, before] * 2
+    made = ops.batch_p2p_ops(kinds, peers, [1, 1, 2, 2], several, name)
+    assert [one.numel() for one in made] == [0, 300000, 0, 1200] and made[1] is several[1]
+    for one in made:
+        ops.wait_tensor(one)
+    same(several[1], data(members[before], 500, 600).t())
+    same(several[3], data(members[before], 500, 600)[:2])
+    meta = torch.empty(2, 3, device="meta")
+    assert ops.isend(meta, after, 0, name).shape == (0,) and ops.irecv(meta, before, 0, name) is meta
+    ops.isend(x[:1], after, 7, name)  # nobody waits for this one, but the end of the group
+    same(ops.wait_tensor(ops.irecv(into[:1], before, 7, name)), data(members[before], 500, 600)[:1])
+
+
 def check_wrong(rank, size, name):
     for call, said in [
-        (lambda: ops.all_reduce(torch.ones(2), "most", name), "Unrecognized `reduce_op`: most"),
+        (lambda: ops.all_reduce(torch.ones(2), "most", name), "Unrecognized reduce_op: most"),
         (lambda: ops.all_reduce(torch.ones(2), "sum", "none"), "Could not resolve the process group"),
+        (lambda: ops.isend(torch.ones(2), 0, 0, dist.group.WORLD), "'group_name' but instead found type 'ProcessGroup'"),
+        (lambda: ops.batch_p2p_ops(["put"], [0], [0], [torch.ones(2)], name), "Unsupported async op put"),
+        (lambda: ops.batch_p2p_ops(["isend"], [0, 0], [0], [torch.ones(2)], name), "different lengths: [1, 2]"),
         (lambda: ops.all_gather_into_tensor(torch.tensor(1.0), size, name), "has no rows to exchange"),
     ]:
         try:
@@ -177,11 +241,15 @@ def main():
     rank, size = dist.get_rank(), dist.get_world_size()
     check_operators(dist.group.WORLD, rank, list(range(size)))
     check_functions(dist.group.WORLD, rank, list(range(size)))
+    check_group_objects(dist.group.WORLD, rank, list(range(size)))
+    check_messages(dist.group.WORLD, rank, list(range(size)))
     for members in (list(range(0, size, 2)), list(range(max(1, size - 1)))):
         group = dist.new_group(members)
         if rank in members:
             check_operators(group, rank, members)
             check_functions(group, rank, members)
+            check_group_objects(group, rank, members)
+            check_messages(group, rank, members)
     check_nn(rank, size)
     check_wrong(rank, size, dist.group.WORLD.group_name)
     dist.destroy_process_group()
