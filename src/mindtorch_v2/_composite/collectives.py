@@ -170,7 +170,9 @@ def all_to_all(
     input: Tensor, output_split_sizes: Sequence[int], input_split_sizes: Sequence[int], group_name: Any
 ) -> Tensor:
     """The rows that each rank has for this one: as many as `output_split_sizes` says of each, or equally many."""
-    return _AllToAll.apply(input, list(output_split_sizes), list(input_split_sizes), _group("all_to_all_single", group_name))
+    return _AllToAll.apply(
+        input, list(output_split_sizes), list(input_split_sizes), _group("all_to_all_single", group_name)
+    )
 
 
 class _Broadcast(Function):

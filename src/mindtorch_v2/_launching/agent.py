@@ -66,7 +66,7 @@ def find_mpiexec() -> str | None:
     return own if os.access(own, os.X_OK) else shutil.which("mpiexec")
 
 
-def _mpi_options(mpiexec: str) -> tuple[list[str], dict[str, str]]:
+def mpi_options(mpiexec: str) -> tuple[list[str], dict[str, str]]:
     """What an mpiexec has to be told to start all processes here, however many processors there are: options, and variables."""
     said = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
     if "HYDRA" in said:
@@ -202,7 +202,7 @@ class Attempt:
                 raise RuntimeError(
                     "torch.distributed.run --engine mpi: mpi4py or mpiexec is missing; pip install mindtorch_v2[distributed] brings both"
                 )
-            options, more = _mpi_options(mpiexec)
+            options, more = mpi_options(mpiexec)
             environment = {name: value for name, value in environment.items() if not name.startswith(_FOREIGN)} | more
             names = ",".join(launcher[0] for launcher in LAUNCHERS[:3])
             self._open([mpiexec, *options, "-n", str(count), *self._stand_in(0, names)], environment)

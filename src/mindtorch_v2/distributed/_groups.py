@@ -16,6 +16,7 @@ from ._backend import Backend, BackendConfig, is_mpi_available
 from ._engines import Engine, FakeEngine, LocalEngine
 from ._joining import joined, several_launchers
 from ._mpi_engine import MpiEngine, launched, leave, world
+from ._places import may_take, take
 from ._process_group import ProcessGroup
 from ._store_engine import StoreEngine
 from ._stores import HashStore, PrefixStore, Store
@@ -244,6 +245,10 @@ def _engine(backend: str, store: Store, rank: int, size: int, ranks: list[int] |
             found is not None and found["rank"] == rank and found["size"] == size and is_mpi_available()
         ):
             return MpiEngine(world().Dup(), store)
+        if found is None and may_take():
+            comm = take(store, rank, size)
+            if comm is not None:
+                return MpiEngine(comm.Dup(), store, meets=True)
     return StoreEngine(store, rank, size)
 
 

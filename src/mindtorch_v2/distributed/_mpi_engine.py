@@ -71,11 +71,11 @@ def world() -> Any:
 
 
 def leave(code: int) -> None:
-    """End this process, which has failed: MPI's own end would wait for the others. They are ended too, by the launcher that waits for that, or else by MPI."""
+    """End this process, which has failed: MPI's own end would wait for the others. They are ended too, by the launcher that waits for that, or else by MPI where it has started them."""
     MPI = sys.modules.get("mpi4py.MPI")
     if MPI is None or not MPI.Is_initialized() or MPI.Is_finalized() or MPI.COMM_WORLD.Get_size() == 1:
         return
-    if "TORCHELASTIC_RUN_ID" not in os.environ:
+    if "TORCHELASTIC_RUN_ID" not in os.environ and launched() is not None:
         MPI.COMM_WORLD.Abort(code)
     atexit._run_exitfuncs()
     sys.stdout.flush()
@@ -140,10 +140,10 @@ def _spec(array: np.ndarray, *more: Any) -> list[Any]:
 
 
 class MpiEngine(Engine):
-    """Exchanges arrays by a communicator of MPI. store: where ranks say what they called, when something is wrong."""
+    """Exchanges arrays by a communicator of MPI. store: where ranks say what they called, when something is wrong. meets: whether closing waits for the others."""
 
-    def __init__(self, comm: Any, store: Store) -> None:
-        self.comm = comm
+    def __init__(self, comm: Any, store: Store, meets: bool = False) -> None:
+        self.comm, self.meets = comm, meets
         self.store = PrefixStore("engine", store)
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self._number = 0
@@ -302,10 +302,12 @@ class MpiEngine(Engine):
         self._checks.append(check)
 
     def close(self) -> None:
-        """Free the communicator, once what others wait for has been checked."""
+        """Free the communicator, once what others wait for has been checked. Where nobody ends MPI the ranks meet, if they come soon: what is on its way stays with its sender until then."""
         if not self._keep:
             for check in self._checks:
                 _until(check.test, 30.0)
+            if self.meets:
+                _until(self.comm.Ibarrier().Test, 2.0)
             self.comm.Free()
 
 

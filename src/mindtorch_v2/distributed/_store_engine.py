@@ -61,7 +61,7 @@ class _Letter:
             os.remove(self.data.decode())
 
 
-def _machine() -> str:
+def machine() -> str:
     """What processes that see the same files in memory say alike."""
     boot = "/proc/sys/kernel/random/boot_id"
     where = os.stat(_FOLDER or tempfile.gettempdir()).st_dev
@@ -111,7 +111,7 @@ class StoreEngine(Engine):
         self._left = False
         self._together: bool | None = None
         atexit.register(self.close)
-        self.store.set(f"machine/{rank}", _machine())
+        self.store.set(f"machine/{rank}", machine())
 
     def shares_files(self) -> bool:
         """Whether all ranks are on one machine, which each has said when its engine was made. Says once that it is slow where they are not."""

@@ -175,7 +175,10 @@ def check_group_objects(group, rank, members):
         try:
             call(3)
         except RuntimeError as error:
-            assert "argument 'group_name' must be either a string (group name) or a ProcessGroup object, but got int" in str(error)
+            assert (
+                "argument 'group_name' must be either a string (group name) or a ProcessGroup object, but got int"
+                in str(error)
+            )
         else:
             raise AssertionError("a number was taken for a group")
     assert str(ops.all_reduce.default._schema).endswith("(Tensor input, str reduce_op, Any group_name) -> Tensor")
@@ -211,7 +214,10 @@ def check_wrong(rank, size, name):
     for call, said in [
         (lambda: ops.all_reduce(torch.ones(2), "most", name), "Unrecognized reduce_op: most"),
         (lambda: ops.all_reduce(torch.ones(2), "sum", "none"), "Could not resolve the process group"),
-        (lambda: ops.isend(torch.ones(2), 0, 0, dist.group.WORLD), "'group_name' but instead found type 'ProcessGroup'"),
+        (
+            lambda: ops.isend(torch.ones(2), 0, 0, dist.group.WORLD),
+            "'group_name' but instead found type 'ProcessGroup'",
+        ),
         (lambda: ops.batch_p2p_ops(["put"], [0], [0], [torch.ones(2)], name), "Unsupported async op put"),
         (lambda: ops.batch_p2p_ops(["isend"], [0, 0], [0], [torch.ones(2)], name), "different lengths: [1, 2]"),
         (lambda: ops.all_gather_into_tensor(torch.tensor(1.0), size, name), "has no rows to exchange"),

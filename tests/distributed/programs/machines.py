@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 from mindtorch_v2.distributed import _store_engine
 
-_store_engine._machine = lambda: f"machine {os.environ['GROUP_RANK']}"
+_store_engine.machine = lambda: f"machine {os.environ['GROUP_RANK']}"
 _store_engine._files_of = lambda pid: f"/nowhere/{pid}"
 
 
