@@ -5,7 +5,6 @@ Each rank is a process of `rank.py`, see Note [The launcher's connections]. The 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import selectors
@@ -21,6 +20,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from .mpiexec import FOREIGN, find_mpiexec, mpi_options
+
 _STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rank.py")
 _LAST_WORDS = 400  # lines of each rank's errors that are kept for the end
 _TRACEBACK = b"Traceback (most recent call last)"
@@ -28,8 +29,6 @@ _CHAINED = (b"The above exception was the direct cause", b"During handling of th
 _LOOK = 0.1  # seconds between two looks at what says nothing by itself
 _DRAIN = 1.0  # seconds for what a rank has printed, when its children still have its streams
 _MEETING = timedelta(minutes=10)
-_FOREIGN = ("PMI", "HYDRA", "MPI_LOCAL", "OMPI_", "PMIX_", "PRTE_")
-"""Variables of another mpiexec, which one of its processes must not hand on."""
 
 
 @dataclass
@@ -56,25 +55,6 @@ class Settings:
     copied: dict[int, set[str]] = field(default_factory=dict)
     shown: set[int] | None = None
     virtual_local_rank: bool = False
-
-
-def find_mpiexec() -> str | None:
-    """mpiexec, of this environment or of the system; None where MPI is not installed or mpi4py is missing."""
-    if importlib.util.find_spec("mpi4py") is None:
-        return None
-    own = os.path.join(os.path.dirname(sys.executable), "mpiexec")
-    return own if os.access(own, os.X_OK) else shutil.which("mpiexec")
-
-
-def mpi_options(mpiexec: str) -> tuple[list[str], dict[str, str]]:
-    """What an mpiexec has to be told to start all processes here, however many processors there are: options, and variables."""
-    said = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
-    if "HYDRA" in said:
-        return ["-launcher", "fork", "-hosts", "localhost"], {}
-    if "Open MPI" in said or "OpenRTE" in said:
-        allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        return ["--oversubscribe"], allowed
-    return [], {}
 
 
 class _Rank:
@@ -203,7 +183,7 @@ class Attempt:
                     "torch.distributed.run --engine mpi: mpi4py or mpiexec is missing; pip install mindtorch_v2[distributed] brings both"
                 )
             options, more = mpi_options(mpiexec)
-            environment = {name: value for name, value in environment.items() if not name.startswith(_FOREIGN)} | more
+            environment = {name: value for name, value in environment.items() if not name.startswith(FOREIGN)} | more
             names = ",".join(launcher[0] for launcher in LAUNCHERS[:3])
             self._open([mpiexec, *options, "-n", str(count), *self._stand_in(0, names)], environment)
             return

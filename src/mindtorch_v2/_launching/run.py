@@ -12,6 +12,7 @@ import uuid
 from typing import Any
 
 from mindtorch_v2._launching import agent
+from mindtorch_v2._launching.mpiexec import find_mpiexec
 
 _UNUSED = "--rdzv-conf --monitor-interval --start-method --event-log-handler --duplicate-stdout-filters --duplicate-stderr-filters --local-addr --logs-specs --numa-binding --signals-to-handle"
 """Options that change nothing here."""
@@ -145,7 +146,7 @@ def settings_of(args: argparse.Namespace) -> agent.Settings:
         log_dir = tempfile.mkdtemp(prefix="torchrun-log-")
         print(f"torch.distributed.run: files are in {log_dir}", file=sys.stderr)
     shown = {int(rank) for rank in str(args.local_ranks_filter or "").split(",") if rank} or None
-    engine = args.engine or ("mpi" if nodes * processes > 1 and agent.find_mpiexec() else "store")
+    engine = args.engine or ("mpi" if nodes * processes > 1 and find_mpiexec() else "store")
     return agent.Settings(
         _program(args),
         processes,

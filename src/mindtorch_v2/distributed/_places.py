@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import importlib.util
 import json
 import multiprocessing
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -25,13 +23,13 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from .._launching.mpiexec import FOREIGN, find_mpiexec, mpi_options
 from ._mpi_engine import mpi, world
 from ._store_engine import machine
 from ._stores import PrefixStore, Store
 
 _STAND_IN = str(Path(__file__).with_name("_place.py"))
 _PATIENCE = 30.0  # seconds for mpiexec to start the stand-ins
-_FOREIGN = ("PMI", "HYD", "MPI_LOCAL", "OMPI_", "PRTE_")
 _taken: list[str] = []  # the world of this process: its name, rank and size
 
 
@@ -94,24 +92,16 @@ def _ready(rank: int, size: int) -> str:
     """What ranks that can take places say alike."""
     if _taken and _taken[1:] == [str(rank), str(size), str(os.getpid())]:
         return f"world {_taken[0]}"
-    if "mpi4py.MPI" in sys.modules or importlib.util.find_spec("mpi4py") is None or find_mpiexec() is None:
+    if "mpi4py.MPI" in sys.modules or find_mpiexec() is None:
         return f"none {rank}"
     return f"new {machine()} {sys.executable}"
 
 
-def find_mpiexec() -> str | None:
-    """mpiexec, of this environment or of the system; None where there is none."""
-    own = os.path.join(os.path.dirname(sys.executable), "mpiexec")
-    return own if os.access(own, os.X_OK) else shutil.which("mpiexec")
-
-
 def _start(paths: list[str]) -> subprocess.Popen:
-    from .._launching.agent import mpi_options
-
     mpiexec = find_mpiexec()
     assert mpiexec is not None
     options, more = mpi_options(mpiexec)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)} | more
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)} | more
     return subprocess.Popen(
         [mpiexec, *options, "-n", str(len(paths)), sys.executable, "-S", "-E", _STAND_IN, *paths],
         stdin=subprocess.DEVNULL,
@@ -146,7 +136,7 @@ def _forget_files() -> None:
 
 def _begin(variables: dict[str, str]) -> Any:
     """Start MPI with these variables, which this process's own children do not get. mpi4py would keep other threads from running, of which one may serve the store that the others ask."""
-    before = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(_FOREIGN)}
+    before = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(FOREIGN)}
     os.environ.update(variables)
     try:
         settings = importlib.import_module("mpi4py").rc
