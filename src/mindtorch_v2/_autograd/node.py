@@ -268,7 +268,8 @@ def is_interior(node: Any) -> bool:
 
 
 def _detached(tensor: Tensor) -> Tensor:
-    made = wrap(tensor._data, tensor._dtype)
+    """Another instance without history; of a class that takes over operators, one of that class, with all that belongs to it."""
+    made = alias(tensor) if tensor.__class__ in DISPATCHING else wrap(tensor._data, tensor._dtype)
     made._shares = counter(tensor)
     return made
 
@@ -400,7 +401,7 @@ def keep(value: Any) -> Any:
 def keep_output(tensor: Tensor, number: int = 0) -> Any:
     """What a node saves of its own result."""
     if TLS.saved_tensor_hooks:
-        return Packed(wrap(tensor._data, tensor._dtype), (None, number))
+        return Packed(tensor if tensor.__class__ in DISPATCHING else wrap(tensor._data, tensor._dtype), (None, number))
     if tensor.__class__ in DISPATCHING or TLS.tangents is not None:
         return SavedWrapper(tensor, number)
     return SavedOutput(tensor, number)

@@ -11,6 +11,7 @@ from mindtorch_v2._backends.common.errors import CHOLESKY, INVERSE, LU, SOLVE, r
 from mindtorch_v2._generated import functions as F
 from mindtorch_v2._rules._common import not_implemented, wrap_dim
 from mindtorch_v2._rules.linalg import check_inexact, check_kernel, check_matrix, check_square, refuse_complex
+from mindtorch_v2._state import DISPATCHING
 from mindtorch_v2._tensor import Tensor, alias_as
 
 Pair = tuple[Tensor, Tensor]
@@ -25,8 +26,12 @@ def _h(x: Tensor) -> Tensor:
 
 def _refuse(info: Tensor, api: str, message: str) -> None:
     if info.device.type != "meta":
-        info = alias_as(Tensor, info)  # of all examples of a batch
-        refuse_info(F.flatten(info).tolist(), info.dim() > 0, api, message)
+        if info.__class__ in DISPATCHING:
+            found = [one.item() for one in F.unbind(F.flatten(info))]
+        else:
+            info = alias_as(Tensor, info)  # of all examples of a batch
+            found = F.flatten(info).tolist()
+        refuse_info(found, info.dim() > 0, api, message)
 
 
 # Factorisations

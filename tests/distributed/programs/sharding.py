@@ -23,6 +23,7 @@ from torch.distributed.tensor import (
 )
 from torch.distributed.tensor.experimental import implicit_replication
 from torch.distributed.tensor.placement_types import _StridedShard
+from torch.utils.checkpoint import checkpoint
 
 
 def close(found, wanted, what=""):
@@ -125,6 +126,50 @@ def check_programs(mesh):
             close(part.grad, one.grad, (px, pw))
         if mesh.ndim == 2 and px[0] != px[1] and pw == Shard(1):
             break
+
+
+def check_saved(mesh):
+    """What is computed again, and what hooks get of what is saved, are tensors in pieces."""
+    torch.manual_seed(2)
+    data = torch.randn(6, 5, dtype=torch.float64)
+    for place, reenter in itertools.product([Replicate(), Shard(0), Shard(1)], [False, True]):
+        plain = data.clone().requires_grad_()
+        sharded = distribute_tensor(data, mesh, [place]).requires_grad_()
+        for x in (plain, sharded):
+            made = checkpoint(lambda y: F.softmax((y * y).sin().exp(), -1), x, use_reentrant=reenter)
+            (made * made).sum().backward()
+        close(sharded.grad, plain.grad, (place, reenter))
+        seen = []
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda t, seen=seen: seen.append(type(t)) or t.detach(), lambda t: t
+        ):
+            made = sharded.sin().exp()
+        assert seen == [DTensor, DTensor]
+        sharded.grad = None
+        made.sum().backward()
+        close(sharded.grad, (data.cos() * data.sin().exp()), place)
+
+
+def check_algebra(mesh):
+    torch.manual_seed(4)
+    data = torch.randn(4, 4, dtype=torch.float64)
+    square = data @ data.t() + torch.eye(4, dtype=torch.float64)
+    for place in [Replicate(), Shard(0), Shard(1)]:
+        for function in (
+            torch.linalg.inv,
+            torch.linalg.det,
+            torch.linalg.cholesky,
+            lambda x: torch.linalg.solve(x, x.t()),
+            lambda x: torch.linalg.inv(torch.stack([x, x + x])),
+        ):
+            plain = square.clone().requires_grad_()
+            sharded = distribute_tensor(square, mesh, [place]).requires_grad_()
+            close(function(sharded), function(plain), place)
+            function(plain).sin().sum().backward()
+            function(sharded).sin().sum().backward()
+            close(sharded.grad, plain.grad, place)
+        singular = distribute_tensor(torch.zeros(3, 3), mesh, [place])
+        refused(RuntimeError, "is singular", lambda: torch.linalg.inv(singular))  # noqa: B023
 
 
 def check_steps(mesh, size):
@@ -235,6 +280,8 @@ def main():
     check_placements(mesh)
     check_gradients(mesh, rank, size)
     check_programs(mesh)
+    check_saved(mesh)
+    check_algebra(mesh)
     check_steps(mesh, size)
     check_random(mesh, rank)
     check_edges(mesh, rank, size)
