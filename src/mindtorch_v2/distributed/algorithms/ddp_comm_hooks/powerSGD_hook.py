@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 import mindtorch_v2 as torch
 
 from ....futures import Future
@@ -54,11 +56,11 @@ class PowerSGDState:
         self.min_compression_rate = min_compression_rate
         self.use_error_feedback, self.warm_start = use_error_feedback, warm_start
         self.orthogonalization_epsilon = orthogonalization_epsilon
-        self.generator = torch.Generator().manual_seed(random_seed)
+        self.rng = np.random.RandomState(random_seed)
         self.compression_stats_logging_frequency = compression_stats_logging_frequency
         self.batch_tensors_with_same_shape = batch_tensors_with_same_shape
         self.error_dict: dict[int, Any] = {}
-        self.q_memory_dict: dict[tuple[int, int], Any] = {}
+        self.q_memory_dict: dict[int, dict[int, Any]] = {}
         self.iter = 0
         self.total_numel_before_compression = self.total_numel_after_compression = 0
 
@@ -84,8 +86,8 @@ def _summed(group: Any, tensors: list[Any]) -> None:
 
 
 def _orthogonal(matrix: Any, epsilon: float) -> None:
-    """Make the columns orthogonal, in place: by QR, or by Gram and Schmidt where something is to be added to norms."""
-    if not epsilon:
+    """Make the columns orthogonal, in place: more than two by QR, which half types have not, and else by Gram and Schmidt."""
+    if matrix.shape[1] > 2 and matrix.dtype not in (torch.float16, torch.bfloat16):
         matrix.copy_(torch.linalg.qr(matrix)[0])
         return
     for column in range(matrix.shape[1]):
@@ -96,14 +98,26 @@ def _orthogonal(matrix: Any, epsilon: float) -> None:
             rest -= (part * rest).sum(0) * part
 
 
+def _drawn(state: PowerSGDState, matrices: list[tuple[int, Any]]) -> dict[int, Any]:
+    """Where each approximation begins: numbers that PyTorch would draw, matrices of one shape after each other, from a seed of its own for each call."""
+    generator = torch.Generator().manual_seed(int(state.rng.randint(1_000_000_000)))
+    by_shape: dict[Any, list[tuple[int, Any]]] = {}
+    for number, matrix in matrices:
+        by_shape.setdefault(matrix.shape, []).append((number, matrix))
+    found = {}
+    for number, matrix in (one for same in by_shape.values() for one in same):
+        rank = min(*matrix.shape, state.matrix_approximation_rank)
+        found[number] = torch.randn(matrix.shape[1], rank, generator=generator, dtype=matrix.dtype)
+    return found
+
+
 def _approximate(state: PowerSGDState, key: int, matrices: list[tuple[int, Any]], group: Any) -> None:
     """Put an approximation of the average over all ranks into each matrix (a number of its own beside it)."""
+    if not state.warm_start or key not in state.q_memory_dict:
+        state.q_memory_dict[key] = _drawn(state, matrices)
     made = []
     for number, matrix in matrices:
-        rows, columns = matrix.shape
-        rank = min(rows, columns, state.matrix_approximation_rank)
-        known = state.q_memory_dict.get((key, number)) if state.warm_start else None
-        q = known if known is not None else torch.randn(columns, rank, generator=state.generator).to(matrix.dtype)
+        q = state.q_memory_dict[key][number]
         _orthogonal(q, state.orthogonalization_epsilon)
         made.append((number, matrix, q, matrix @ q))
     _summed(group, [p for _, _, _, p in made])
@@ -111,11 +125,9 @@ def _approximate(state: PowerSGDState, key: int, matrices: list[tuple[int, Any]]
         _orthogonal(p, state.orthogonalization_epsilon)
         torch.matmul(matrix.t(), p, out=q)
     _summed(group, [q for _, _, q, _ in made])
-    for number, matrix, q, p in made:
+    for _, matrix, q, p in made:
         q /= group.size()
         matrix.copy_(p @ q.t())
-        if state.warm_start:
-            state.q_memory_dict[key, number] = q
         state.total_numel_after_compression += p.numel() + q.numel()
 
 
@@ -155,23 +167,10 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Any]:
     for tensor in rest:
         tensor.div_(group.size())
     _approximate(state, key, matrices, group)
-    _keep_error(state, key, local, flat, [matrix for _, matrix in matrices], bucket)
+    if state.use_error_feedback:
+        state.error_dict[key] = local - flat
     state.maybe_increase_iter(bucket)
     return _done(flat)
-
-
-def _keep_error(state: PowerSGDState, key: int, local: Any, flat: Any, matrices: list[Any], bucket: Any) -> None:
-    if not state.use_error_feedback:
-        return
-    error = torch.zeros_like(flat)
-    places = {matrix.data_ptr() for matrix in matrices}
-    start = 0
-    for tensor in bucket.gradients():
-        end = start + tensor.numel()
-        if tensor.data_ptr() in places:
-            error[start:end] = local[start:end] - flat[start:end]
-        start = end
-    state.error_dict[key] = error
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Any]:
