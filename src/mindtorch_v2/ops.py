@@ -499,7 +499,11 @@ def _of_groups(name: str) -> OpOverloadPacket | None:
     return above("operators_of_groups")(name)
 
 
-_FINDERS: dict[str, Callable[[str], Any]] = {"aten": _found, "c10d": _of_groups}
+def _of_ranks(name: str) -> OpOverloadPacket | None:
+    return above("operators_of_ranks")(name)
+
+
+_FINDERS: dict[str, Callable[[str], Any]] = {"aten": _found, "c10d": _of_groups, "c10d_functional": _of_ranks}
 
 
 def lookup(namespace: str, name: str) -> Any:

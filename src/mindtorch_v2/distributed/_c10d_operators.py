@@ -1,4 +1,5 @@
 """`torch.ops.c10d`: the collectives of a ProcessGroup object, as operators by PyTorch's signatures. Tensors are written in place, and the Work is waited for by who gets it.
+`torch.ops.c10d_functional`: those that give their results, over lists of ranks, as they were before `torch.ops._c10d_functional`.
 
 Programs have these mostly as names, of what they watch (`torch.ops.c10d.allreduce_.default`). They are plain functions of a process group's methods, without derivatives.
 """
@@ -11,9 +12,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import mindtorch_v2 as torch
+
 from .._schemas import FunctionSchema
 from .._tensor import Tensor
 from ..ops import OpOverload, OpOverloadPacket
+from ._groups import _find_pg_by_ranks_and_tag
 from ._options import Options
 from ._process_group import ProcessGroup
 from ._work import Work
@@ -223,3 +227,47 @@ def check_for_nan(tensor: Tensor) -> None:
     """RuntimeError for a tensor with an element that is not a number."""
     if tensor.is_floating_point() and tensor.isnan().any():
         raise RuntimeError("NaN found in input tensor.")
+
+
+_RANKS = "str tag, int[] ranks, int group_size"
+_FUNCTIONAL = {
+    "broadcast": (f"Tensor self, int src, {_RANKS}", "Tensor"),
+    "all_reduce": (f"Tensor self, str reduceOp, {_RANKS}", "Tensor"),
+    "all_reduce_coalesced": (f"Tensor[] self, str reduceOp, {_RANKS}", "Tensor[]"),
+    "all_gather_into_tensor": (f"Tensor shard, {_RANKS}", "Tensor"),
+    "all_gather_into_tensor_coalesced": (f"Tensor[] input, {_RANKS}", "Tensor[]"),
+    "reduce_scatter_tensor": (f"Tensor input, str reduceOp, {_RANKS}", "Tensor"),
+    "reduce_scatter_tensor_coalesced": (f"Tensor[] inputs, str reduceOp, {_RANKS}", "Tensor[]"),
+    "all_to_all_single": (
+        f"Tensor input, SymInt[]? output_split_sizes, SymInt[]? input_split_sizes, {_RANKS}",
+        "Tensor",
+    ),
+    "wait_tensor": ("Tensor self", "Tensor"),
+}
+
+
+def _over_ranks(name: str, *given: Any) -> Any:
+    """Call an operator of `_c10d_functional` with the group of some ranks in place of these."""
+    operator = getattr(torch.ops._c10d_functional, name)
+    if name == "wait_tensor":
+        return operator(*given)
+    *rest, tag, ranks, size = given
+    group = _find_pg_by_ranks_and_tag(tag, list(ranks))
+    if group is None:
+        raise ValueError(f"there is no process group of the ranks {list(ranks)}")
+    if name.startswith(("all_gather", "reduce_scatter")):
+        rest.append(size)
+    return operator(*(one if one is not None else [] for one in rest), group)
+
+
+@functools.cache
+def find_functional(name: str) -> OpOverloadPacket | None:
+    """An operator over ranks by its name, None where there is none."""
+    if name not in _FUNCTIONAL:
+        return None
+    arguments, returns = _FUNCTIONAL[name]
+    schema = FunctionSchema(f"c10d_functional::{name}({arguments}) -> {returns}")
+    function = functools.partial(_over_ranks, name)
+    packet = OpOverloadPacket(name, {"default": (schema, [])}, (), "c10d_functional")
+    packet._made["default"] = OpOverload(packet, "default", schema, [], function)
+    return packet

@@ -17,6 +17,7 @@ from ._engines import Call, Engine, Request, place_of_call
 from ._options import Options, operation_of, timeout_of
 from ._reduction import OF_BOOL, RedOpType, ReduceOp, kind_of
 from ._stores import Store
+from ._watching import WATCHERS, watched
 from ._work import Work
 from .constants import default_pg_timeout
 
@@ -249,13 +250,14 @@ class ProcessGroup:
         data, engine = tensor._data, self.engine
         if data.__class__ is not np.ndarray or engine is None or id(op) not in _QUICK or not data.flags.c_contiguous:
             return False
-        if data.dtype.kind not in ("f" if op is RedOpType.AVG else "fiu") or TLS.pipeline is not None:
+        if data.dtype.kind not in ("f" if op is RedOpType.AVG else "fiu") or TLS.pipeline is not None or WATCHERS:
             return False
         if not engine.quick_allreduce(data, op, lambda: _text("all_reduce", tensor, op), self._timeout.total_seconds()):
             return False
         bump_version(tensor)
         return True
 
+    @watched("allreduce_")
     def allreduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Every rank gets the reduction of all ranks' tensors, in place."""
         tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
@@ -269,6 +271,7 @@ class ProcessGroup:
 
     allreduce_coalesced = allreduce
 
+    @watched("broadcast_")
     def broadcast(self, tensors: Any, opts: Any = None, root: int = 0, timeout: timedelta | None = None) -> Work:
         """Every rank gets the root's tensor."""
         tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
@@ -278,6 +281,7 @@ class ProcessGroup:
             return Work(outputs=tensors)
         return self._broadcast(tensors, root, timeout_of(opts, timeout))
 
+    @watched("reduce_")
     def reduce(self, tensors: Any, opts: Any = None, op: Any = ReduceOp.SUM, timeout: timedelta | None = None) -> Work:
         """The root gets the reduction of all ranks' tensors, in place."""
         tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
@@ -289,6 +293,7 @@ class ProcessGroup:
             return Work(outputs=tensors)
         return self._reduce(tensors, op, kind, root, timeout_of(opts, timeout))
 
+    @watched("allgather_")
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Every rank gets all ranks' tensors, in the order of ranks."""
         given = inputs if isinstance(inputs, Tensor) else inputs[0]
@@ -302,6 +307,7 @@ class ProcessGroup:
             return Work(outputs=[taken])
         return self._gathered(given, taken, None, timeout_of(opts, timeout), [taken])
 
+    @watched("allgather_coalesced_")
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """`allgather` of several tensors."""
         works = [
@@ -311,6 +317,7 @@ class ProcessGroup:
             work.wait()
         return works[-1]
 
+    @watched("_allgather_base_")
     def all_gather_single(
         self, output: Tensor, input: Tensor, opts: Any = None, timeout: timedelta | None = None
     ) -> Work:
@@ -327,6 +334,7 @@ class ProcessGroup:
 
     _allgather_base = all_gather_single
 
+    @watched("gather_")
     def gather(
         self, outputs: Any, inputs: Any, opts: Any = None, root: int = 0, timeout: timedelta | None = None
     ) -> Work:
@@ -346,6 +354,7 @@ class ProcessGroup:
             return Work(outputs=outputs)
         return self._gathered(given, taken, root, timeout_of(opts, timeout), outputs)
 
+    @watched("scatter_")
     def scatter(
         self, outputs: Any, inputs: Any, opts: Any = None, root: int = 0, timeout: timedelta | None = None
     ) -> Work:
@@ -365,6 +374,7 @@ class ProcessGroup:
             return Work(outputs=[taken])
         return self._scatter(taken, given, root, timeout_of(opts, timeout))
 
+    @watched("reduce_scatter_")
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """Every rank gets the reduction of what all ranks have for it."""
         taken = outputs if isinstance(outputs, Tensor) else outputs[0]
@@ -374,6 +384,7 @@ class ProcessGroup:
         self._alike("reduce_scatter", given, taken)
         return self._part("reduce_scatter", taken, given, opts, timeout)
 
+    @watched("_reduce_scatter_base_")
     def reduce_scatter_single(
         self, output: Tensor, input: Tensor, opts: Any = None, timeout: timedelta | None = None
     ) -> Work:
@@ -394,6 +405,7 @@ class ProcessGroup:
             return Work(outputs=[taken])
         return self._reduced_part(name, taken, given, op, kind, timeout_of(opts, timeout))
 
+    @watched("alltoall_")
     def alltoall(
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None, timeout: timedelta | None = None
     ) -> Work:
@@ -407,6 +419,7 @@ class ProcessGroup:
             return Work(outputs=outputs)
         return self._alltoall(outputs, inputs, timeout_of(opts, timeout))
 
+    @watched("alltoall_base_")
     def all_to_all_single(
         self,
         output: Tensor,

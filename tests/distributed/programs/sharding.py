@@ -1,5 +1,7 @@
 """Run by several ranks: what programs on sharded tensors compute is what they compute on whole ones."""
 
+import contextlib
+import io
 import itertools
 
 import torch
@@ -21,7 +23,9 @@ from torch.distributed.tensor import (
     randn,
     zeros,
 )
+from torch.distributed.tensor.debug import CommDebugMode, visualize_sharding
 from torch.distributed.tensor.experimental import implicit_replication
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.distributed.tensor.placement_types import _StridedShard
 from torch.utils.checkpoint import checkpoint
 
@@ -55,6 +59,7 @@ def check_placements(mesh):
             close(made, whole, (shape, before))
             for after in every:
                 moved = made.redistribute(placements=after)
+                assert moved.to_local().is_contiguous() or any(p.is_shard() for p in after)
                 assert moved.placements == tuple(after) and moved.shape == whole.shape
                 close(moved, whole, (shape, before, after))
                 same = distribute_tensor(whole, mesh, after)
@@ -172,6 +177,62 @@ def check_algebra(mesh):
         refused(RuntimeError, "is singular", lambda: torch.linalg.inv(singular))  # noqa: B023
 
 
+def check_counts(mesh, size):
+    """Collectives by operator and module, as PyTorch counts them."""
+    functional, c10d = torch.ops.c10d_functional, torch.ops.c10d
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Linear(4, 12), nn.Linear(12, 4)
+
+        def forward(self, x):
+            return self.two(self.one(x).relu())
+
+    net = parallelize_module(Net(), mesh, {"one": ColwiseParallel(), "two": RowwiseParallel()})
+    with CommDebugMode() as counted:
+        net(torch.ones(3, 4)).sum().backward()
+    few = {functional.all_reduce: 1} if size > 1 else {}
+    assert dict(counted.get_comm_counts()) == few and counted.get_total_counts() == len(few)
+    for name in ("Global", "Net", "Net.two") if size > 1 else ():
+        counts = counted.comm_module_counts[name]
+        assert dict(counts["forward"]) == few and not counts["backward"], name
+    assert "Net.one" not in counted.comm_module_counts
+    assert counted.get_sharding_info() == {
+        "Net.one.weight": (Shard(0),),
+        "Net.one.bias": (Shard(0),),
+        "Net.two.weight": (Shard(1),),
+        "Net.two.bias": (Replicate(),),
+    }
+    assert sorted(counted.get_parameter_info()["Net.two"]) == ["bias", "weight"]
+    table = counted.generate_comm_debug_tracing_table(noise_level=1)
+    assert "*module type: class" in table and "*weight: (Shard(dim=1),)" in table and "BACKWARD PASS" in table
+    assert ("*c10d_functional.all_reduce: 1" in table) == (size > 1)
+    data = distribute_tensor(torch.ones(4, 4), mesh, [Shard(0)])
+    terms = DTensor.from_local(torch.ones(4, 4), mesh, [Partial()])
+    with counted:
+        data.redistribute(placements=[Replicate()])
+        terms.redistribute(placements=[Shard(0)])
+        dist.all_reduce(torch.ones(1))
+        dist.all_gather_single(torch.empty(size), torch.ones(1))
+        functional.all_reduce(torch.ones(1), "sum", "", list(range(size)), size)
+    wanted = {c10d.allreduce_: 1, c10d._allgather_base_: 1, functional.all_reduce: 1}
+    if size > 1:
+        wanted |= {functional.all_gather_into_tensor: 1, functional.reduce_scatter_tensor: 1}
+    assert dict(counted.get_comm_counts()) == wanted, counted.get_comm_counts()
+    dist.all_reduce(torch.ones(1))
+    assert counted.get_total_counts() == len(wanted)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        visualize_sharding(distribute_tensor(torch.ones(4 * size, 2), mesh, [Shard(0)]), header="parts")
+    lines = printed.getvalue().splitlines()
+    if mesh.get_local_rank():
+        assert not lines
+    else:
+        assert lines[0] == "parts" and lines[1].split() == ["Col", "0-1"] and len(lines) == size + 2
+        assert lines[2].split() == ["Row", "0-3", "cpu:0"]
+
+
 def check_steps(mesh, size):
     """Optimizers, gradient clipping and modules, over whole and divided parameters."""
 
@@ -280,6 +341,7 @@ def main():
     check_placements(mesh)
     check_gradients(mesh, rank, size)
     check_programs(mesh)
+    check_counts(mesh, size)
     check_saved(mesh)
     check_algebra(mesh)
     check_steps(mesh, size)

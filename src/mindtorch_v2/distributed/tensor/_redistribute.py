@@ -65,7 +65,7 @@ def gathered(local: Tensor, dim: int, size: int, group: Any, count: int) -> Tens
     moved = taken.movedim(0, dim)
     shape = list(given.shape)
     shape[dim] = count * length
-    return moved.reshape(shape).narrow(dim, 0, size)
+    return moved.reshape(shape).narrow(dim, 0, size).contiguous()  # as one process has it, of which views are taken
 
 
 def _scattered(local: Tensor, dim: int, placement: Partial, group: Any, count: int, number: int) -> Tensor:
