@@ -72,6 +72,21 @@ def test_what_needs_ml_dtypes_says_so(native):
     )
 
 
+def test_programs_that_ask_for_an_npu_are_told_that_there_is_none():
+    out = python(
+        """
+        import importlib.util, sys
+        sys.modules["mindtorch_v2._native"] = None
+        from mindtorch_v2._torch_proxy import install
+        install()
+        import torch
+        print(torch.npu.is_available(), torch.npu.device_count(), importlib.util.find_spec("torch_npu"), torch.nn.Linear.__module__)
+        """,
+        prelude=BLOCKED,
+    )
+    assert out.split() == ["False", "0", "None", "torch.nn.modules.linear"]
+
+
 def test_nothing_of_it_is_imported_with_the_library():
     out = python(
         """

@@ -166,7 +166,8 @@ def _tell_operators(module: ModuleType) -> None:
 
 
 def _loaded() -> list[tuple[str, ModuleType]]:
-    return [(name, module) for name, module in sys.modules.items() if name == PACKAGE or name.startswith(_BELOW)]
+    loaded = [(name, module) for name, module in sys.modules.items() if name == PACKAGE or name.startswith(_BELOW)]
+    return [(name, module) for name, module in loaded if module is not None]  # which blocks an import
 
 
 def attach() -> None:

@@ -7,12 +7,12 @@ Note [Which libraries]
 called, in the order in which torch_npu looks, so what a version lacks is an error only of who calls it. A library of operators that cannot be opened is
 a warning.
 
-cffi (its part for run time, `_cffi_backend`) is imported by `load`, not before.
+cffi (its part for run time, `_cffi_backend`) is imported by `load`, not before, and ctypes by what looks into the emulator: where neither can be had there is no NPU, which
+programs that ask for one are told.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import warnings
@@ -319,6 +319,8 @@ class Libraries:
         """The profile that lacks a function, or nothing."""
         if name.startswith("em"):
             return ""
+        import ctypes
+
         missing = self.own("emMissing", ctypes.c_char_p, ctypes.c_char_p)(name.encode())
         return "" if missing is None else missing.decode()
 
@@ -326,6 +328,8 @@ class Libraries:
         """A function of the emulator that is not CANN's (faults, inspection), by ctypes: types of its result and parameters."""
         if not self.emulator:
             raise RuntimeError(f"{name} is a function of the emulator, which is not in use")
+        import ctypes
+
         function = getattr(ctypes.CDLL(str(EMULATOR)), name)
         function.restype, function.argtypes = result, parameters
         return function
