@@ -555,7 +555,18 @@ def _map_file(filename: str, shared: bool, nbytes: int) -> ndarray:
         return np.empty((0,), _U8)
     if shared and available < nbytes:
         os.truncate(filename, nbytes)
+    if not shared and not _can_map():  # a private mapping is a copy for all who look at it, but for its memory
+        return np.fromfile(filename, _U8, nbytes)
     return np.memmap(filename, _U8, "r+" if shared else "c", shape=(nbytes,))
+
+
+def _can_map() -> bool:
+    """Whether this Python has mmap, which hosts like WebAssembly's may lack."""
+    try:
+        import mmap  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _full_name(value: object) -> str:

@@ -72,6 +72,28 @@ def test_what_needs_ml_dtypes_says_so(native):
     )
 
 
+def test_files_without_mmap(tmp_path):
+    """safetensors maps its files by this."""
+    (tmp_path / "file").write_bytes(bytes(range(40)))
+    python(
+        f"""
+        import mindtorch_v2 as torch
+        path = {str(tmp_path / "file")!r}
+        storage = torch.UntypedStorage.from_file(path, False, 24)
+        assert storage.nbytes() == 24 and storage.tolist() == list(range(24))
+        storage.fill_(7)
+        assert open(path, "rb").read() == bytes(range(40))
+        try:
+            torch.UntypedStorage.from_file(path, True, 24)
+        except ImportError as error:
+            assert error.name == "mmap", error
+        else:
+            raise SystemExit("shared without mmap")
+        """,
+        prelude=BLOCKED,
+    )
+
+
 def test_programs_that_ask_for_an_npu_are_told_that_there_is_none():
     out = python(
         """
