@@ -212,6 +212,20 @@ def test_operators_of_old_files():
     check(method("return torch.full(x, 2)", version="4\n")([2]), torch.tensor([2.0, 2.0]))
 
 
+@pytest.mark.parametrize("rest", ("", ", None"))
+def test_initial_values_are_drawn_without_history(rest):
+    """As scripted functions of `nn.init` write it, which name the generator."""
+    module = method(
+        f"y = torch._no_grad_normal_(x, 1., 2.{rest})\nreturn (y, torch._no_grad_uniform_(torch.clone(x), -1., 1.{rest}))"
+    )
+    weight = nn.Parameter(torch.zeros(5))
+    torch.manual_seed(3)
+    normal, uniform = module(weight)
+    torch.manual_seed(3)
+    assert normal is weight and weight.is_leaf and torch.equal(weight, torch.zeros(5).normal_(1.0, 2.0))
+    assert torch.equal(uniform, torch.zeros(5).uniform_(-1.0, 1.0))
+
+
 def test_operators_that_traces_name():
     x = torch.ones(1, 1, 3)
     check(

@@ -85,6 +85,14 @@ def _without_grad(name: str) -> Callable[..., Tensor]:
     return run
 
 
+def _drawn_without_grad(name: str) -> Callable[..., Tensor]:
+    def run(tensor: Tensor, first: float, second: float, generator: Any = None) -> Tensor:
+        with no_grad():
+            return getattr(tensor, name)(first, second, generator=generator)
+
+    return run
+
+
 def _index_put(self: Tensor, indices: list, values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
     return self.index_put_(tuple(indices), values, accumulate)
 
@@ -195,8 +203,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "_autocast_to_full_precision": lambda self, *rest: self,
     "quantized_lstm": _quantized_lstm,
     "quantized_gru": _quantized_lstm,
-    "_no_grad_uniform_": _without_grad("uniform_"),
-    "_no_grad_normal_": _without_grad("normal_"),
+    "_no_grad_uniform_": _drawn_without_grad("uniform_"),
+    "_no_grad_normal_": _drawn_without_grad("normal_"),
     "_no_grad_fill_": _without_grad("fill_"),
     "_no_grad_zero_": _without_grad("zero_"),
     **{f"_cast_{name}": _cast(code) for code, name in enumerate("Byte Char Short Int Long Half Float Double".split())},
