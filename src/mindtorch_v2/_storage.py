@@ -29,6 +29,7 @@ from ._memory import (
 )
 from ._pending import PendingPayload
 from ._pinned import is_pinned
+from ._storage_reading import bytes_of_buffer
 
 __all__ = [
     "MetaStorage",
@@ -100,6 +101,11 @@ class UntypedStorage(StorageBase):
         file must hold `nbytes` bytes (RuntimeError).
         """
         return storage_from_root(_map_file(os.fspath(filename), shared, nbytes if size is None else size), cls)
+
+    @classmethod
+    def from_buffer(cls, *args: Any, **named: Any) -> UntypedStorage:
+        """The bytes of elements in a buffer, copied: of `buffer`, `byte_order`, `count`, `offset` and `dtype`; see `bytes_of_buffer`."""
+        return storage_from_root(bytes_of_buffer(args, named), cls)
 
     # what it is
 

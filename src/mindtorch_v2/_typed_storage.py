@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -54,6 +53,7 @@ _NEW = """.__new__ received an invalid combination of arguments. Expected one of
  * (Sequence data)
  * (*, UntypedStorage wrap_storage)
 """
+_ONLY_UNTYPED = "from_buffer: '{}' can only be specified in UntypedStorage.from_buffer and TypedStorage.from_buffer"
 
 
 class TypedStorage:
@@ -313,6 +313,23 @@ class TypedStorage:
         return self._wrap(self._untyped_storage.pin_memory(device))
 
     @classmethod
+    def from_buffer(cls, *args: Any, dtype: Any = None, device: Any = None, **named: Any) -> TypedStorage:
+        """The elements in a buffer, copied; see `UntypedStorage.from_buffer`, whose `dtype` is the class's where that has one (RuntimeError if both name one)."""
+        if cls is TypedStorage:
+            dtype = _dtype.get_default_dtype() if dtype is None else dtype
+            if (where := _device.device("cpu" if device is None else device)).type != "cpu":
+                raise RuntimeError(f"TypedStorage.from_buffer: Not available for device {where.type}")
+        elif dtype is not None or len(args) == 5:
+            raise RuntimeError(_ONLY_UNTYPED.format("dtype"))
+        elif device is not None:
+            raise RuntimeError(_ONLY_UNTYPED.format("device"))
+        else:
+            dtype = getattr(cls, "_dtype", None)
+        return TypedStorage(wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **named), dtype=dtype)
+
+    _from_buffer = from_buffer
+
+    @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """`size` elements of a file, mapped into memory; see `UntypedStorage.from_file`. Of the named classes (`FloatStorage`)."""
         dtype = getattr(cls, "dtype", None)
@@ -416,41 +433,6 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
             if str(error).startswith(_INIT):
                 raise type(error)(f"{cls}{_NEW}{str(error).removeprefix(_INIT)}") from None
             raise
-
-    @classmethod
-    def from_buffer(
-        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, **kwargs: Any
-    ) -> TypedStorage:
-        """The elements in a buffer, copied.
-
-        byte_order: "big", "little" or "native"; types of one byte need none. RuntimeError when it is missing, ValueError when it is another word, or
-        the buffer does not hold whole elements or fewer than `count` of them.
-        """
-        width = cls.dtype.itemsize
-        if byte_order is None and width > 1:
-            raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
-        if byte_order not in (None, "big", "little", "native"):
-            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
-        raw = memoryview(buffer).cast("B")
-        if offset < 0 or offset >= len(raw):
-            raise ValueError(
-                f"offset must be non-negative and no greater than buffer length ({len(raw)}) , but got {offset}"
-            )
-        if count < 0:
-            if (len(raw) - offset) % width:
-                raise ValueError(f"buffer size ({len(raw)}) must be a multiple of element size ({width})")
-            count = (len(raw) - offset) // width
-        if count * width > len(raw) - offset:
-            raise ValueError(
-                f"buffer has only {len(raw) - offset} elements after offset {offset}, but specified a size of {count}"
-            )
-        part = np.frombuffer(raw, np.uint8, count * width, offset).copy()
-        if byte_order == ("big" if sys.byteorder == "little" else "little"):
-            unit = width // 2 if cls.dtype.is_complex else width
-            part = part.reshape(-1, unit)[:, ::-1].reshape(-1).copy()
-        if cls.dtype is _dtype.bool:
-            part = (part != 0).view(np.uint8)
-        return TypedStorage(wrap_storage=storage_from_root(part), dtype=cls.dtype)
 
 
 LEGACY_STORAGES: dict[str, type] = {

@@ -59,6 +59,65 @@ def test_storages_of_buffers():
         torch.ShortStorage.from_buffer(bytearray([1, 2, 3, 4]), "x")
 
 
+def test_storages_of_buffers_of_a_dtype_that_is_named():
+    buffer = bytes([0, 1, 2, 3, 0, 5, 6, 7])
+    untyped = torch.UntypedStorage.from_buffer(buffer, "big", dtype=torch.int16)
+    assert type(untyped) is torch.UntypedStorage and untyped.tolist() == [1, 0, 3, 2, 5, 0, 7, 6]
+    assert torch.UntypedStorage.from_buffer(buffer, dtype=torch.float8_e5m2).tolist() == list(buffer)
+    assert torch.UntypedStorage.from_buffer(buffer, "big", -1, 8, torch.int64).tolist() == []
+    assert torch.UntypedStorage.from_buffer(np.arange(3, dtype=np.int16), "native", 2, 2, torch.int16).tolist() == [
+        1,
+        0,
+        2,
+        0,
+    ]
+    typed = torch.TypedStorage.from_buffer(buffer, "little", count=1, offset=2, dtype=torch.int16)
+    assert typed.dtype is torch.int16 and typed.tolist() == [0x0302]
+    assert torch.TypedStorage.from_buffer(buffer, "native").dtype is torch.float32
+    assert torch.ByteStorage._from_buffer(buffer).tolist() == list(buffer)
+    mutable = bytearray(buffer)
+    copied = torch.ByteStorage._from_buffer(mutable)
+    mutable[0] = 9
+    assert copied[0] == 0
+    assert torch.tensor(copied, dtype=torch.uint8).tolist() == list(buffer)
+
+
+@pytest.mark.parametrize(
+    ("of", "arguments", "named", "error", "message"),
+    [
+        ("UntypedStorage", ("big",), {}, RuntimeError, "argument 'dtype' cannot be None"),
+        ("UntypedStorage", ("big",), {"dtype": 3}, RuntimeError, "argument 'dtype' must be of type torch.dtype"),
+        ("UntypedStorage", ("big",), {"dtype": torch.uint16}, RuntimeError, "Unknown type: UInt16"),
+        ("UntypedStorage", (), {"dtype": torch.bool}, RuntimeError, "missing required argument 'byte_order' (pos 2)"),
+        ("UntypedStorage", (3,), {"dtype": torch.int8}, TypeError, "argument 2 must be str, not int"),
+        ("UntypedStorage", (), {"device": "cpu"}, TypeError, "'device' is an invalid keyword argument"),
+        ("UntypedStorage", ("big",), {"byte_order": "big"}, TypeError, "given by name ('byte_order') and position (2)"),
+        ("TypedStorage", ("big", -1, 0, torch.int8), {}, TypeError, "function takes at most 5 arguments (6 given)"),
+        ("TypedStorage", ("big",), {"device": "meta"}, RuntimeError, "Not available for device meta"),
+        (
+            "FloatStorage",
+            ("big",),
+            {"dtype": torch.int8},
+            RuntimeError,
+            "'dtype' can only be specified in UntypedStorage",
+        ),
+        ("FloatStorage", ("big",), {"device": "cpu"}, RuntimeError, "'device' can only be specified in UntypedStorage"),
+        (
+            "FloatStorage",
+            ("big", 3),
+            {},
+            ValueError,
+            "buffer has only 8 elements after offset 0, but specified a size of 3",
+        ),
+        ("FloatStorage", ("big", -1, 9), {}, ValueError, "no greater than buffer length (9) , but got 8"),
+    ],
+)
+def test_storages_that_cannot_be_made_of_buffers(of, arguments, named, error, message):
+    with pytest.raises(error) as raised:
+        getattr(torch, of).from_buffer(bytes(8), *arguments, **named)
+    assert message in str(raised.value)
+
+
 def test_storages_without_memory():
     storage = torch.ones(3, device="meta").storage()
     with pytest.raises(NotImplementedError, match="Not available for 'meta' device type"):
