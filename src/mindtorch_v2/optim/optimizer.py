@@ -14,6 +14,12 @@ import mindtorch_v2 as torch
 
 from .._state import TLS
 from .._tensor import Tensor
+from ..utils._foreach_utils import (
+    Indices,
+    TensorListList,
+    _get_fused_kernels_supported_devices,
+    _group_tensors_by_device_and_dtype,
+)
 from ..utils.hooks import RemovableHandle
 
 __all__ = [
@@ -27,6 +33,16 @@ ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tupl
 
 _global_optimizer_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, Callable] = OrderedDict()
+
+
+_params_doc = (
+    """params (iterable): the parameters, or pairs of name and parameter, or dicts that define groups of them"""
+)
+_foreach_doc = """foreach (bool, optional): whether a step is made by operators on lists of tensors (default: None)"""
+_fused_doc = """fused (bool, optional): whether a step is one operator, for floating point parameters (default: None)"""
+_capturable_doc = """capturable (bool, optional): whether a step may be captured in a graph (default: False)"""
+_differentiable_doc = """differentiable (bool, optional): whether a step records history (default: False)"""
+_maximize_doc = """maximize (bool, optional): maximize the objective instead of minimizing it (default: False)"""
 
 
 class _RequiredParameter:
@@ -67,6 +83,49 @@ def _default_to_fused_or_foreach(
         for p in params
     )
     return (bool(use_fused) and not differentiable and plain), False
+
+
+def _get_value(x: Any) -> Any:
+    """The number in a tensor of one element; whatever is no tensor as it is."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    """What it is given: nothing is compiled here that would rather have one tensor."""
+    return x
+
+
+def _to_scalar(x: Any) -> Any:
+    """A hyperparameter that is a tensor of one element without its dimensions; whatever else as it is."""
+    return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
+
+
+def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
+    """Put views as real numbers in the place of complex parameters, and of what belongs to them in the other lists."""
+    for i, p in enumerate(params):
+        if p.is_complex():
+            params[i] = torch.view_as_real(p)
+            for other in state_and_grads:
+                other[i] = torch.view_as_real(other[i])
+
+
+def _disable_dynamo_if_unsupported(
+    single_tensor_fn: Callable[..., Any] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that returns its function: there is no compiler that a step would have to be kept from."""
+    return lambda function: function
+
+
+def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:
+    """RuntimeError for a parameter that a fused step does not take."""
+    devices = _get_fused_kernels_supported_devices()
+    if cuda_unsupported:
+        devices.remove("cuda")
+    if not (p.device.type in devices and p.is_floating_point()):
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of "
+            f"supported devices: {devices} but {p.dtype} and {p.device.type}"
+        )
 
 
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
@@ -195,6 +254,13 @@ class Optimizer:
 
     def _optimizer_step_code(self) -> None:
         """Called after each step; profilers replace it."""
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: TensorListList, with_indices: bool = False
+    ) -> dict[tuple[Any, Any], tuple[TensorListList, Indices]]:
+        """The lists in parts of one device and dtype; see `torch.utils._foreach_utils`."""
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
 
     def _patch_step_function(self) -> None:
         """Let the class's ``step`` run the hooks, once for each class."""
