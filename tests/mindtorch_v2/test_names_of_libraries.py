@@ -285,3 +285,22 @@ def test_functions_are_no_methods_of_the_classes_that_have_them():
     assert torch.equal(layer.linear(x, x), x @ x.T)
     assert layer.clamp_(x) is x and x.tolist() == [[0.0, 2.0]]
     assert pickle.loads(pickle.dumps(torch.mul)) is torch.mul and copy.deepcopy(torch.mul) is torch.mul
+
+
+def test_classes_of_libraries_of_c_are_not_there():
+    assert (
+        python("""
+        from torch._compile import _disable_dynamo
+
+        assert torch._disable_dynamo is _disable_dynamo and torch.classes.loaded_libraries == set()
+        try:
+            torch.classes.some.Thing()
+        except RuntimeError as error:
+            print(error)
+        try:
+            torch.classes.load_library("/nowhere.so")
+        except OSError as error:
+            print(error)
+    """)
+        == "Class some.Thing not registered!\n/nowhere.so: operators compiled for PyTorch cannot be loaded\n"
+    )

@@ -26,6 +26,43 @@ class classproperty:
         return self.func(owner if owner is not None else type(instance))
 
 
+class _ClassNamespace(ModuleType):
+    """`torch.classes.x`: the classes of one library of C++, of which there are none."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("torch.classes" + name)
+        self.name = name
+
+    def __getattr__(self, attr: str) -> Any:
+        raise RuntimeError(f"Class {self.name}.{attr} not registered!")
+
+
+class _Classes(ModuleType):
+    """`torch.classes`: the namespaces of classes that libraries of C++ register."""
+
+    __file__ = "_classes.py"
+
+    def __init__(self) -> None:
+        super().__init__("torch.classes")
+
+    def __getattr__(self, name: str) -> _ClassNamespace:
+        namespace = _ClassNamespace(name)
+        setattr(self, name, namespace)
+        return namespace
+
+    @property
+    def loaded_libraries(self) -> set[str]:
+        """The paths of the libraries with such classes: none."""
+        return set()
+
+    def load_library(self, path: str) -> None:
+        """See `torch.ops.load_library`."""
+        mindtorch_v2.ops.load_library(path)
+
+
+classes = _Classes()
+
+
 def get_file_path(*path_components: str) -> str:
     """A path beside the package `torch`."""
     return os.path.join(os.path.dirname(os.path.dirname(mindtorch_v2.__file__)), *path_components)
