@@ -3,6 +3,9 @@
 
 #define CHUNK 1024  /* elements, of which five operands and the result fit the first cache */
 #define SHORTEST 16 /* elements of a line that are worth its own call of the loop */
+#define SPREAD 256  /* bytes of a line over which an element is not written out for it */
+#define SHORT 256   /* elements of a line that is put together with the next ones, though an operand is repeated */
+#define SPREAD 256  /* bytes of a line over which an element is not written out for it */
 #define FARTHEST 64 /* bytes between elements that are gathered here: what lies farther is turned by tiles */
 
 int line_operand(LineOperand *operand, PyArrayObject *array, int ndim, const npy_intp *dims)
@@ -60,9 +63,46 @@ static void put_together(Lines *lines)
     lines->ndim = ndim;
 }
 
+/* Short lines as one, where each operand goes on in the next line, is the same there, or is one element in each of them. */
+static void join_short(Lines *lines)
+{
+    const int last = lines->ndim - 1;
+    lines->period = 0;
+    lines->tiled = lines->spread = 0;
+    if (last == 0 || lines->dims[last] > SHORT) {
+        return;
+    }
+    unsigned tiled = 0, spread = 0;
+    for (int k = 0; k <= lines->count; k++) {
+        const LineOperand *operand = &lines->operand[k];
+        const npy_intp outer = operand->strides[last - 1], inner = operand->strides[last];
+        if (outer == inner * lines->dims[last]) {
+            continue;
+        }
+        const npy_intp step = outer == 0 ? inner : outer;
+        if (k == lines->count || (outer && inner) || step < 0 || step > FARTHEST || (step != operand->item && operand->cast == NULL)) {
+            return;
+        }
+        *(outer == 0 ? &tiled : &spread) |= 1u << k;
+    }
+    if (spread && lines->dims[last] * lines->width >= SPREAD) {
+        return;
+    }
+    lines->period = lines->dims[last];
+    lines->tiled = tiled;
+    lines->spread = spread;
+    lines->dims[last - 1] *= lines->period;
+    for (int k = 0; k <= lines->count; k++) {
+        npy_intp *strides = lines->operand[k].strides;
+        strides[last - 1] = strides[strides[last] == 0 ? last - 1 : last];
+    }
+    lines->ndim = last;
+}
+
 int lines_fit(Lines *lines)
 {
     put_together(lines);
+    join_short(lines);
     const int last = lines->ndim - 1;
     if (last > 0 && lines->dims[last] < SHORTEST) {
         return 0;
@@ -71,6 +111,9 @@ int lines_fit(Lines *lines)
     for (int k = 0; k < lines->count; k++) {
         const LineOperand *operand = &lines->operand[k];
         const npy_intp step = operand->strides[last];
+        if ((lines->tiled | lines->spread) >> k & 1) {
+            continue;
+        }
         if (step < 0 || step > FARTHEST || (step && step != operand->item && operand->cast == NULL)) {
             return 0;
         }
@@ -118,11 +161,42 @@ static void fill(char *to, const char *from, int width, npy_intp n)
 
 typedef struct {
     /* Not a whole number of pages from each other, in which they would claim the same places of the first cache. */
-    char chunk[BLOCK_SOURCES + 1][CHUNK * sizeof(double) + 320] __attribute__((aligned(64)));
+    char chunk[BLOCK_SOURCES + 1][(CHUNK + SHORT) * sizeof(double) + 320] __attribute__((aligned(64)));
     double value[BLOCK_SOURCES];
     const char *from[BLOCK_SOURCES]; /* of the line's first element */
     char *to;
 } Space;
+
+/* The elements of a short line again and again, `count` of them. */
+static void tile(char *to, const LineOperand *operand, const char *from, npy_intp step, int width, npy_intp period, npy_intp count)
+{
+    if (operand->cast == NULL) {
+        memcpy(to, from, (size_t)(period * width));
+    }
+    else {
+        operand->cast(to, width, from, step, period);
+    }
+    for (npy_intp made = period; made < count; made += period) {
+        const npy_intp next = period < count - made ? period : count - made;
+        memcpy(to + made * width, to, (size_t)(next * width));
+    }
+}
+
+/* Each element of a column as often as a short line is long: `count` of them, from `first` on. */
+static void spread(char *to, const LineOperand *operand, const char *from, npy_intp step, int width, npy_intp period, npy_intp first, npy_intp count)
+{
+    double values[CHUNK / 2 + 2];
+    const npy_intp begin = first / period, lines = (first + count - 1) / period - begin + 1;
+    const char *value = from + begin * step;
+    if (operand->cast != NULL) {
+        operand->cast((char *)values, width, value, step, lines);
+        value = (const char *)values;
+    }
+    for (npy_intp left = period - first % period; count > 0; value += width, count -= left, to += left * width, left = period) {
+        left = left < count ? left : count;
+        fill(to, value, width, left);
+    }
+}
 
 /* `count` elements of a line, from `first` on. */
 static void run_chunk(const Lines *lines, Space *space, npy_intp first, npy_intp count)
@@ -137,13 +211,22 @@ static void run_chunk(const Lines *lines, Space *space, npy_intp first, npy_intp
         if ((lines->fixed | lines->filled) >> k & 1) {
             continue;
         }
+        if (lines->tiled >> k & 1) {
+            source[k] = space->chunk[k] + first % lines->period * width;
+            continue;
+        }
+        if (lines->spread >> k & 1) {
+            spread(space->chunk[k], operand, space->from[k], operand->strides[last], width, lines->period, first, count);
+            source[k] = space->chunk[k];
+            continue;
+        }
         const char *from = space->from[k] + first * operand->strides[last];
         source[k] = from;
         if (operand->cast == NULL) {
             continue;
         }
         if (k > 0 && from == (const char *)space->from[0] + first * lines->operand[0].strides[last] && operand->cast == lines->operand[0].cast &&
-            operand->strides[last] == lines->operand[0].strides[last] && !((lines->fixed | lines->filled) & 1)) {
+            operand->strides[last] == lines->operand[0].strides[last] && !((lines->fixed | lines->filled | lines->tiled | lines->spread) & 1)) {
             source[k] = source[0];
             continue;
         }
@@ -214,6 +297,10 @@ static void some_lines(void *work, npy_intp begin, npy_intp end)
         for (int k = 0; k < lines->count; k++) {
             const LineOperand *operand = &lines->operand[k];
             space.from[k] = at.from[k];
+            if (lines->tiled >> k & 1) {
+                const npy_intp most = stop - first + lines->period < CHUNK + lines->period ? stop - first + lines->period : CHUNK + lines->period;
+                tile(space.chunk[k], operand, space.from[k], operand->strides[lines->ndim - 1], lines->width, lines->period, most);
+            }
             if (!(still >> k & 1)) {
                 continue;
             }

@@ -23,6 +23,8 @@ typedef struct {
     /* filled in by lines_fit */
     BlockLoop loop;
     unsigned fixed, filled; /* operands that are one element in a line: those that the loop takes as numbers, and those that it takes as arrays */
+    npy_intp period;        /* short lines that were put together: their length, */
+    unsigned tiled, spread; /* the operands that are the same in each of them, and those that are one element in each */
 } Lines;
 
 /* An operand with its strides over `ndim` dimensions, 0 where it is repeated; 0 for a shape that does not fit. */

@@ -207,14 +207,12 @@ static PyObject *broadcast(const Loop *loop, int to_bool, int width, PyArrayObje
     if ((PyArray_FLAGS(right) & NPY_ARRAY_ALIGNED) == 0 || (stretched && !is_contiguous(right))) {
         return NULL;
     }
+    if (PyArray_MultiplyList(dims, ndim) >= RELEASE_GIL) {
+        return NULL; /* by a plan, whose own loops read a repeated line once */
+    }
     PyObject *out = new_result(ndim, dims, PyArray_DESCR(left), to_bool);
     if (out == NULL) {
         return NULL;
-    }
-    if (PyArray_SIZE((PyArrayObject *)out) >= RELEASE_GIL) {
-        PyArrayObject *const operand[2] = {left, right};
-        iterate(loop, 2, operand, (PyArrayObject *)out);
-        return out;
     }
     /* Leading dimensions whose elements follow each other in all operands become one with the last. */
     int inner = ndim - 1;
