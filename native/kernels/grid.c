@@ -5,6 +5,9 @@
 #include "kinds.h"
 #include "making.h"
 #include "norm.h"
+#if HAS_WIDE
+#include <immintrin.h>
+#endif
 #include <math.h>
 #include <stdlib.h>
 

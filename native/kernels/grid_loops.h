@@ -143,12 +143,12 @@ static TARGET void NAME(find_chunk)(const T *grid, npy_intp count, const Samplin
     }
 }
 
-/* The same for the four neighbours of places in an image that is not reflected, without branches. */
-static TARGET void NAME(find_squares)(const T *restrict grid, npy_intp count, const Sampling *s, int backward, NAME(Chunk) *restrict chunk)
+/* The same for the four neighbours of places in an image that is not reflected, without branches: `border` and `backward` are constants where it is inlined. */
+INLINED void NAME(squares)(const T *restrict grid, npy_intp count, const Sampling *s, int border, int backward, NAME(Chunk) *restrict chunk)
 {
     const T wide = (T)s->sizes[1], high = (T)s->sizes[0], edge = s->corners ? 0 : (T)0.5;
     const T to_x = s->corners ? (wide - 1) / 2 : wide / 2, to_y = s->corners ? (high - 1) / 2 : high / 2;
-    const int border = s->padding == BORDER;
+    const npy_int32 width = (npy_int32)s->sizes[1];
     for (npy_intp p = 0; p < count; p++) {
         T x = (grid[2 * p] + 1) * to_x - edge, y = (grid[2 * p + 1] + 1) * to_y - edge, slope_x = to_x, slope_y = to_y;
         if (border) {
@@ -163,7 +163,7 @@ static TARGET void NAME(find_squares)(const T *restrict grid, npy_intp count, co
         const int in_left = (left >= 0) & (left <= wide - 1), in_right = (left >= -1) & (left <= wide - 2);
         const int in_top = (top >= 0) & (top <= high - 1), in_bottom = (top >= -1) & (top <= high - 2);
         const npy_int32 first = (npy_int32)(in_left | in_right ? left : 0), line = (npy_int32)(in_top | in_bottom ? top : 0);
-        const npy_int32 at = line * (npy_int32)s->sizes[1] + first, below = at + (npy_int32)s->sizes[1];
+        const npy_int32 at = line * width + first, below = at + width;
         chunk->outside[0][p] = -!(in_left & in_top);
         chunk->outside[1][p] = -!(in_right & in_top);
         chunk->outside[2][p] = -!(in_left & in_bottom);
@@ -189,15 +189,61 @@ static TARGET void NAME(find_squares)(const T *restrict grid, npy_intp count, co
     }
 }
 
+static TARGET void NAME(find_squares)(const T *restrict grid, npy_intp count, const Sampling *s, int backward, NAME(Chunk) *restrict chunk)
+{
+    if (s->padding == BORDER && backward) {
+        NAME(squares)(grid, count, s, 1, 1, chunk);
+    }
+    else if (s->padding == BORDER) {
+        NAME(squares)(grid, count, s, 1, 0, chunk);
+    }
+    else if (backward) {
+        NAME(squares)(grid, count, s, 0, 1, chunk);
+    }
+    else {
+        NAME(squares)(grid, count, s, 0, 0, chunk);
+    }
+}
+
 static TARGET void NAME(find)(const T *grid, npy_intp count, const Sampling *s, int backward, NAME(Chunk) *chunk)
 {
     (s->dims == 2 && s->mode == BILINEAR && s->padding != REFLECTION ? NAME(find_squares) : NAME(find_chunk))(grid, count, s, backward, chunk);
 }
 
+#if VECTOR_BYTES == 64
+/* The elements of a plane for the places of a vector from p on, 0 outside: what is outside is not read. */
+INLINED void NAME(gather_some)(const T *plane, npy_intp p, int taps, const NAME(Chunk) *chunk, T *out)
+{
+#if IS_DOUBLE
+    __m512d total = _mm512_setzero_pd();
+    for (int k = 0; k < taps; k++) {
+        const __m256i outside = _mm256_loadu_si256((const __m256i *)&chunk->outside[k][p]), element = _mm256_loadu_si256((const __m256i *)&chunk->element[k][p]);
+        const __m512d value = _mm512_mask_i32gather_pd(_mm512_setzero_pd(), _mm256_testn_epi32_mask(outside, outside), element, plane, 8);
+        total = _mm512_fmadd_pd(value, _mm512_loadu_pd(&chunk->weight[k][p]), total);
+    }
+    _mm512_storeu_pd(out + p, total);
+#else
+    __m512 total = _mm512_setzero_ps();
+    for (int k = 0; k < taps; k++) {
+        const __m512i outside = _mm512_loadu_si512(&chunk->outside[k][p]), element = _mm512_loadu_si512(&chunk->element[k][p]);
+        const __m512 value = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), _mm512_testn_epi32_mask(outside, outside), element, plane, 4);
+        total = _mm512_fmadd_ps(value, _mm512_loadu_ps(&chunk->weight[k][p]), total);
+    }
+    _mm512_storeu_ps(out + p, total);
+#endif
+}
+#endif
+
 /* One plane at the places of a chunk; `taps` is a constant where it is inlined. */
 INLINED void NAME(gather)(const T *restrict plane, npy_intp count, int taps, const NAME(Chunk) *restrict chunk, T *restrict out)
 {
-    for (npy_intp p = 0; p < count; p++) {
+    npy_intp p = 0;
+#if VECTOR_BYTES == 64
+    for (; p + (npy_intp)(64 / sizeof(T)) <= count; p += (npy_intp)(64 / sizeof(T))) {
+        NAME(gather_some)(plane, p, taps, chunk, out);
+    }
+#endif
+    for (; p < count; p++) {
         T total = 0;
         for (int k = 0; k < taps; k++) {
             const T value = plane[chunk->element[k][p]];
