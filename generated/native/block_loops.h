@@ -211,3 +211,4 @@ LOOP(loop_where_self_n2, ARRAY(a, 0) NUMBER(b, 1) NUMBER(c, 2), ELEMENT(a), NAME
 LOOP(loop_erf, ARRAY(a, 0), ELEMENT(a), NAME(error_function)(a))
 LOOP(loop_erfc, ARRAY(a, 0), ELEMENT(a), NAME(erfc)(a))
 LOOP(loop_erfinv, ARRAY(a, 0), ELEMENT(a), NAME(inverse_error_function)(a))
+LOOP(loop_angle, ARRAY(a, 0), ELEMENT(a), NAME(chosen)((a < (T)0), (T)3.141592653589793, NAME(chosen)((a != a), a, (T)0)))

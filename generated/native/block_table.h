@@ -115,3 +115,4 @@ ROW(loop_where_self, "TTT", 0, PATTERN(loop_where_self, 0), PATTERN(loop_where_s
 ROW(loop_erf, "T", 0, BY_HAND_OR(loop_erf, 0, error_function_float_by_hand, loop_erf_double_widest))
 ROW(loop_erfc, "T", 0, BY_HAND_OR(loop_erfc, 0, erfc_float_by_hand, loop_erfc_double_widest))
 ROW(loop_erfinv, "T", 0, PATTERN(loop_erfinv, 0))
+ROW(loop_angle, "T", 0, PATTERN(loop_angle, 0))

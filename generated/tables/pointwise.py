@@ -717,7 +717,7 @@ polar = Operator("polar", "",
 angle = Operator("angle", "",
     (Param('self', 'Tensor'), ),
     meta=_meta.angle, cast=(0,), kernels={"cpu": kernels_pointwise.angle},
-    tags=('pointwise',), out=('absolute',), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True,
+    tags=('pointwise',), out=('absolute',), variants=('function', 'method', 'out'), derivatives="pointwise", saves_self=True, block=(Block(116, (0,), ()),),
 )
 _conj_physical = Operator("_conj_physical", "",
     (Param('self', 'Tensor'), ),

@@ -4,6 +4,7 @@
  * numpy's to the last bit. Floating-point flags are not looked at: as in PyTorch, nothing warns of a division by zero.
  */
 #include "../runtime/plan.h"
+#include "waves.h"
 
 int find_loops(PyObject *ufunc, int to_bool, Loop *loops)
 {
@@ -30,6 +31,7 @@ int find_loops(PyObject *ufunc, int to_bool, Loop *loops)
             return 0;
         }
     }
+    loops[1] = wave_loop(table->name, loops[1]);
     return 1;
 }
 
