@@ -239,6 +239,7 @@ static const Row conversions[KIND_F16][KIND_F16] = {
 
 #if HAS_WIDE
 #include "half_rows.h"
+#include "truth_rows.h"
 #endif
 
 Row row_between(PyArray_Descr *from, PyArray_Descr *to)
@@ -251,6 +252,9 @@ Row row_between(PyArray_Descr *from, PyArray_Descr *to)
         return NULL;
     }
 #if HAS_WIDE
+    if (S.vectors > 1 && target == KIND_BOOL && (source == KIND_F32 || source == KIND_F64)) {
+        return source == KIND_F32 ? widest_f32_to_bool : widest_f64_to_bool;
+    }
     if (S.vectors > 0 && ((source == KIND_F32 && target == KIND_B16) || (source == KIND_B16 && target == KIND_F32))) {
         if (S.vectors > 1) {
             return source == KIND_F32 ? widest_f32_to_b16 : widest_b16_to_f32;
