@@ -71,7 +71,7 @@ ROW(loop_addcmul_v2, "TTTS", 0, PATTERN(loop_addcmul_v2, 8), PATTERN(loop_addcmu
 ROW(loop_addcdiv, "TTT", 0, PATTERN(loop_addcdiv, 0), PATTERN(loop_addcdiv_n1, 4), PATTERN(loop_addcdiv_n2, 6))
 ROW(loop_addcdiv_v2, "TTTS", 0, PATTERN(loop_addcdiv_v2, 8), PATTERN(loop_addcdiv_v2_n1, 12), PATTERN(loop_addcdiv_v2_n2, 14))
 ROW(loop_lerp_Tensor, "TTT", 0, PATTERN(loop_lerp_Tensor, 0), PATTERN(loop_lerp_Tensor_n1, 4), PATTERN(loop_lerp_Tensor_n2, 6))
-ROW(loop_exp, "T", 0, BY_HAND_OR(loop_exp, 0, nearest_exponential_float_by_hand, loop_exp_double_widest))
+ROW(loop_exp, "T", 0, BY_HAND_OR(loop_exp, 0, nearest_exponential_float_by_hand, nearest_exponential_double_by_hand))
 ROW(loop_exp2, "T", 0, PATTERN(loop_exp2, 0))
 ROW(loop_expm1, "T", 0, PATTERN(loop_expm1, 0))
 ROW(loop_log, "T", 0, BY_HAND_OR(loop_log, 0, log_float_by_hand, loop_log_double_widest))

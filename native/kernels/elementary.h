@@ -9,6 +9,7 @@
 /* The functions of blocks, by the names that expressions call them by, and the types that have such a loop: `make codegen` reads them here. */
 #define BY_HAND(LOOP)                                                                                                                      \
     LOOP(nearest_exponential, float)                                                                                                       \
+    LOOP(nearest_exponential, double)                                                                                                      \
     LOOP(log, float)                                                                                                                       \
     LOOP(tanh, float)                                                                                                                      \
     LOOP(sigmoid, float)                                                                                                                   \

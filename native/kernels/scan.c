@@ -112,6 +112,19 @@ static PyObject *cumprod_kernel(PyObject *const *args)
         const T *x = input;                                                                                                                \
         T *out = output;                                                                                                                   \
         for (npy_intp o = 0; o < outer; o++, x += n * inner, out += n * inner, place += n * inner) {                                       \
+            if (inner == 1) { /* in registers */                                                                                           \
+                T best = x[0];                                                                                                             \
+                npy_int64 at = 0;                                                                                                          \
+                for (npy_intp k = 0; k < n; k++) {                                                                                         \
+                    if (x[k] BETTER best || x[k] != x[k]) {                                                                                \
+                        best = x[k];                                                                                                       \
+                        at = k;                                                                                                            \
+                    }                                                                                                                      \
+                    out[k] = best;                                                                                                         \
+                    place[k] = at;                                                                                                         \
+                }                                                                                                                          \
+                continue;                                                                                                                  \
+            }                                                                                                                              \
             memcpy(out, x, (size_t)inner * sizeof(T));                                                                                     \
             memset(place, 0, (size_t)inner * sizeof(npy_int64));                                                                           \
             for (npy_intp k = 1; k < n; k++) {                                                                                             \

@@ -73,15 +73,20 @@ WIDEST static inline __attribute__((always_inline)) void eight(const double *x, 
 {
     const __mmask8 mask = (__mmask8)((1u << some) - 1);
     __m512d value = _mm512_maskz_loadu_pd(mask, x);
-    if (__builtin_expect(is_far(value), 0)) {
-        double from[8];
-        npy_intp step[2] = {8, 8};
-        char *args[2] = {(char *)from, (char *)y};
-        _mm512_storeu_pd(from, value);
-        numpy->call(args, &some, step, numpy->data);
-        return;
+    __m512d made = wave(value, quarters);
+    if (quarters == 0) { /* the sign of zeros */
+        made = _mm512_mask_mov_pd(made, _mm512_cmp_pd_mask(value, _mm512_setzero_pd(), _CMP_EQ_OQ), value);
     }
-    _mm512_mask_storeu_pd(y, mask, wave(value, quarters));
+    _mm512_mask_storeu_pd(y, mask, made);
+    const __mmask8 far = is_far(value);
+    if (__builtin_expect(far, 0)) { /* these alone: an element has the same bits whatever its neighbours are */
+        double from[8], to[8];
+        npy_intp count = 8, step[2] = {8, 8};
+        char *args[2] = {(char *)from, (char *)to};
+        _mm512_storeu_pd(from, value);
+        numpy->call(args, &count, step, numpy->data);
+        _mm512_mask_storeu_pd(y, far, _mm512_loadu_pd(to));
+    }
 }
 
 /* Elements that do not lie side by side go through a buffer, so that they get the same bits. */

@@ -6,6 +6,7 @@
  * A call is planned when it comes the second time, so that shapes that never come again cost no more than the look.
  */
 #include "plan.h"
+#include "waves.h"
 
 #include <math.h>
 
@@ -415,6 +416,7 @@ static void find_loop(Plan *plan, PyObject *ufunc, int operands, const Bound *bo
         if (types[0] == type && (operands == 1 || types[1] == type) && types[operands] == to) {
             plan->loop.call = table->functions[i];
             plan->loop.data = table->data == NULL ? NULL : (void *)table->data[i];
+            plan->loop = type == NPY_DOUBLE && to == NPY_DOUBLE ? wave_loop(table->name, plan->loop) : plan->loop;
             return;
         }
     }

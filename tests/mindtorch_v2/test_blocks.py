@@ -369,6 +369,22 @@ def test_roots_are_the_nearest_numbers(width: int, vectors: int) -> None:
         assert_bits(run(opcode("sqrt"), (x,)), np.sqrt(x), "sqrt")
 
 
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_waves_of_doubles_are_accurate(name: str, vectors: int) -> None:
+    rng = np.random.default_rng(5)
+    quarters = np.concatenate([rng.integers(-60_000_000, 60_000_000, 50_000), np.arange(-50, 50)])
+    x = np.concatenate([rng.uniform(-4, 4, 50_000), rng.uniform(-3e8, 3e8, 50_000), np.pi / 2 * quarters])
+    exact = getattr(np, name)(x.astype(np.longdouble))  # of the C library, which knows pi to all digits that are needed
+    found = getattr(torch, name)(torch.from_numpy(x))
+    off = np.abs(found.numpy() - exact) / np.spacing(np.abs(exact.astype(x.dtype)))
+    assert off.max() < 0.8, f"{x[off.argmax()]!r}: {off.max()} ulp"
+    apart = torch.from_numpy(np.stack([x, x], 1))[:, 1]
+    assert_bits(getattr(torch, name)(apart).numpy(), found.numpy(), "the same bits where elements lie apart")
+    rare = torch.tensor([np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e300], dtype=torch.float64)
+    with np.errstate(invalid="ignore"):
+        assert_bits(getattr(torch, name)(rare).numpy(), getattr(np, name)(rare.numpy()), "rare")
+
+
 # Programs
 
 
