@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -162,6 +163,18 @@ def _value(text: str) -> Any:
         if re.fullmatch(r"[A-Za-z_]\w*", text) and text not in ("None", "True", "False")
         else ast.literal_eval(text)
     )
+
+
+def default_text(value: Any, kind: str) -> str:
+    """A default as PyTorch writes one of a type: `1.`, `[0, 0]`, `"mean"`."""
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(default_text(one, kind) for one in value)}]"
+    if isinstance(value, str):
+        return json.dumps(value)
+    if kind == "float" and value is not None:
+        text = f"{value:.17g}"
+        return text if re.search(r"[.en]", text) else f"{text}."
+    return repr(value) if value is None or isinstance(value, (int, float)) else str(value).rpartition(".")[2]
 
 
 # ------------------------------------------------------------------------------------------------------------- calls that do not fit

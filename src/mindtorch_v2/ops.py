@@ -21,9 +21,9 @@ from ._above import above
 from ._autograd import wiring as _wiring  # noqa: F401 (connects the dispatcher)
 from ._dispatch.buffers import resize_out
 from ._dispatch.dispatcher import call_converted, call_inplace
-from ._dispatch.operator import Operator
+from ._dispatch.operator import Operator, Param
 from ._dispatch.resolver import resolve
-from ._schemas import FunctionSchema, Tag, plain, unfit
+from ._schemas import FunctionSchema, Tag, default_text, plain, unfit
 from ._tensor import Tensor
 
 _OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))  # of factories, which a buffer gives
@@ -359,17 +359,30 @@ def _kind(text: str) -> tuple[str, bool]:
 
 def _own_schema(op: Operator, packet: str, name: str, form: str) -> FunctionSchema:
     """The signature of a form that PyTorch has not."""
-    parts = [
-        f"{p.type}{'[]' if p.is_list else ''}{'?' if p.optional else ''} {p.name}" for p in op.params if not p.keyword
-    ]
-    words = [f"{p.type}{'[]' if p.is_list else ''}{'?' if p.optional else ''} {p.name}" for p in op.params if p.keyword]
+    parts = [_worded(p) for p in op.params if not p.keyword]
+    words = [_worded(p) for p in op.params if p.keyword]
+    results = ["Tensor" for _ in op.returns]
     if form == "inplace" or packet.endswith("_"):
         parts[0] = parts[0].replace("Tensor", "Tensor(a!)", 1)
+        results = ["Tensor(a!)"]
     elif op.is_view:
         parts[0] = parts[0].replace("Tensor", "Tensor(a)", 1)
-    words += ["Tensor(a!) out"] if form == "out" else []
+        results = ["Tensor(a)" for _ in results]
+    if form == "out":
+        results = [f"Tensor({chr(ord('a') + k)}!)" for k in range(len(results))]
+        names = ["out"] if len(results) == 1 else [one or f"out{k}" for k, one in enumerate(op.returns)]
+        words += [f"{kind} {one}" for kind, one in zip(results, names)]
+    results = [f"{kind} {one}".rstrip() for kind, one in zip(results, op.returns)]
     short = "" if name == "default" else f".{name}"
-    return FunctionSchema(f"{packet}{short}({', '.join([*parts, *(['*', *words] if words else [])])}) -> Tensor")
+    given = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    return FunctionSchema(f"{packet}{short}({', '.join([*parts, *(['*', *words] if words else [])])}) -> {given}")
+
+
+def _worded(param: Param) -> str:
+    """A parameter as PyTorch's grammar has it: `int[1] dim=-1`."""
+    size = "" if param.size is None else param.size
+    kind = f"{param.type}{'?' if param.elements_optional else ''}{f'[{size}]' if param.is_list else ''}{'?' if param.optional else ''}"
+    return f"{kind} {param.name}" + ("" if param.required else f"={default_text(param.default, param.type)}")
 
 
 @functools.cache

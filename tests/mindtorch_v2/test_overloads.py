@@ -124,6 +124,25 @@ def test_signatures_are_read():
         FunctionSchema("nothing")
 
 
+def test_signatures_of_operators_that_pytorch_has_not():
+    """Those of other libraries, and of packages, say defaults, sizes of lists and all results, as PyTorch's do."""
+    npu, vision = torch.ops.npu, torch.ops.torchvision
+    norm = npu.npu_rms_norm.default._schema
+    assert (
+        str(norm)
+        == "npu::npu_rms_norm(Tensor self, Tensor gamma, float epsilon=9.9999999999999995e-07) -> (Tensor, Tensor)"
+    )
+    assert norm.arguments[2].default_value == 1e-6 and len(norm.returns) == 2
+    assert (
+        str(vision.nms.default._schema) == "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+    )
+    given = {
+        a.name: a.default_value for a in npu.npu_fusion_attention.default._schema.arguments if a.has_default_value()
+    }
+    assert (given["scale"], given["pse"], given["softmax_layout"], given["sync"]) == (1.0, None, "", False)
+    assert "query" not in given and len(npu.npu_fusion_attention.default._schema.returns) == 7
+
+
 def test_products_of_eight_bits_saturate():
     one = torch.tensor(1.0)
     for dtype, largest in ((torch.float8_e4m3fn, 448), (torch.float8_e5m2, float("inf"))):
