@@ -522,16 +522,15 @@ ROWS = {
     "distributed._composable": {
         "tier": 3,
         "doc": "composable wrappers",
-        "from": {'torch.distributed._composable.fsdp': 'fully_shard'},
+        "from": {'torch.distributed._composable.fsdp': 'fully_shard', 'mindtorch_v2.nn.parallel._replicate': 'replicate'},
     },
     "distributed._composable.fsdp": {
         "tier": 3,
         "from": {'mindtorch_v2.distributed.fsdp': 'CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard register_fsdp_forward_method'},
     },
     "distributed._composable.replicate": {
-        "tier": 3,
-        "because": "mindtorch_v2 runs in one process",
-        "functions": "replicate",
+        "tier": 2,
+        "from": {'mindtorch_v2.nn.parallel._replicate': 'DDP replicate'},
     },
     "distributed._tensor": {
         "tier": 3,

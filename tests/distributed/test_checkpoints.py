@@ -12,8 +12,10 @@ from _ranks import ENGINES, ranks_of, start
 
 import mindtorch_v2 as torch
 import mindtorch_v2.distributed.checkpoint as dcp
+from mindtorch_v2.distributed.checkpoint import staging
 from mindtorch_v2.distributed.checkpoint.format_utils import whole_state_dict
 from mindtorch_v2.distributed.checkpoint.metadata import Metadata, MetadataIndex
+from mindtorch_v2.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
 
 KILLS = int(os.environ.get("KILLS", "6"))
 
@@ -182,3 +184,28 @@ def test_options(folder, tmp_path):
         dcp.save({})
     future = dcp.async_save({"x": torch.ones(3) * 2}, checkpoint_id=folder)
     assert future.result(60).state_dict_metadata["x"].size == torch.Size([3])
+
+
+@pytest.mark.parametrize("kind", ["thread", "plain", "blocking"])
+def test_stagers_copy_what_is_saved(kind, tmp_path):
+    if kind == "blocking":
+        stager = staging.BlockingAsyncStager()
+    else:
+        stager = staging.DefaultStager(staging.StagingOptions(False, False, kind == "thread", False))
+    state = {"x": torch.arange(4.0), "nested": {"y": [torch.ones(2), 5]}}
+    made = dcp.async_save(state, checkpoint_id=tmp_path / "saved", async_stager=stager, no_dist=True)
+    if kind == "thread":
+        assert isinstance(made, AsyncSaveResponse) and made.staging_completion.result(60) is None
+        made = made.upload_completion
+    state["x"].zero_()
+    made.result(60)
+    found = {"x": torch.zeros(4), "nested": {"y": [torch.zeros(2), 0]}}
+    dcp.load(found, checkpoint_id=tmp_path / "saved", no_dist=True)
+    assert found["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert found["nested"]["y"][0].tolist() == [1.0, 1.0] and found["nested"]["y"][1] == 5
+    stager.close()
+
+
+def test_copies_that_do_not_block_need_an_accelerator():
+    with pytest.raises(AssertionError, match="Non-blocking copy requires that the current accelerator is available"):
+        staging.DefaultStager()

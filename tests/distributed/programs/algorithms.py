@@ -5,6 +5,7 @@ import copy
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed._composable.replicate import replicate
 from torch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, default_hooks, register_ddp_comm_hook
 from torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
 from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import (
@@ -14,7 +15,12 @@ from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import (
 )
 from torch.distributed.algorithms.join import Join, Joinable
 from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
-from torch.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
+from torch.distributed.optim import (
+    PostLocalSGDOptimizer,
+    ZeroRedundancyOptimizer,
+    _apply_optimizer_in_backward,
+    _get_in_backward_optimizers,
+)
 from torch.distributed.pipelining import (
     PipelineStage,
     Schedule1F1B,
@@ -118,6 +124,87 @@ def check_hooks(rank, size):
         assert all(torch.equal(one, every[0]) for one in every)  # it is less exact, and the same everywhere
     for got, wanted in gradients(DDPCommHookType.NOOP, rank, size):
         assert size == 1 or not torch.equal(got, wanted)
+
+
+RECORDED = [1.45112, 1.40740, 1.32054, 1.32126, -1.81591, 0.70350, -0.26459, 0.43227, -1.06586, -0.37577]
+"""Of rank 0 of two, by PyTorch 2.13 with gloo: the losses of four steps with PowerSGD, and the sums of the parameters."""
+
+
+def check_recorded(rank, size):
+    if size != 2:
+        return
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+    model = DistributedDataParallel(net)
+    model.register_comm_hook(PowerSGDState(None, 1, start_powerSGD_iter=2, min_compression_rate=1), powerSGD_hook)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    found = []
+    for step in range(4):
+        generator = seeded(100 * step + rank)
+        x, y = torch.randn(6, 8, generator=generator), torch.randint(0, 4, (6,), generator=generator)
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    found += [value.detach().sum().item() for value in net.parameters()]
+    if rank == 0:
+        same(torch.tensor(found), torch.tensor(RECORDED), 2e-5)
+
+
+def check_replicate(rank, size):
+    seen = []
+
+    def hook(state, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        seen.append(bucket.is_last())
+        return default_hooks.allreduce_hook(state, bucket)
+
+    plain, model = mlp(), mlp()
+    frozen = [value.detach().clone() for value in model[2].parameters()]
+    assert replicate(model, ignored_modules=[model[2]]) is model
+    assert type(model).__name__ == "DDPSequential" and list(model.state_dict()) == list(plain.state_dict())
+    model.register_comm_hook(None, hook)
+    parts = [torch.randn(3, 6, generator=seeded(other), dtype=torch.float64) for other in range(size)]
+    plain(torch.cat(parts)).sum().backward()
+    model.set_requires_gradient_sync(False)
+    model(parts[rank]).sum().backward()
+    assert not seen
+    model.zero_grad()
+    model.set_requires_gradient_sync(True)
+    model(parts[rank]).sum().backward()
+    assert seen[-1]
+    for number in (0, 4):
+        same(model[number].weight.grad * size, plain[number].weight.grad)
+    alone = mlp()
+    alone(parts[rank]).sum().backward()
+    same(model[2].weight.grad, alone[2].weight.grad)
+    for value, before in zip(model[2].parameters(), frozen):
+        same(value.detach(), before)
+    for call, kind, said in (
+        (lambda: copy.deepcopy(model), AssertionError, "DDP does not support deepcopy"),
+        (lambda: replicate(mlp(), device_id="cpu"), RuntimeError, "Expected device_id to be int or torch.device"),
+    ):
+        try:
+            call()
+        except kind as error:
+            assert said in str(error)
+        else:
+            raise AssertionError(said)
+
+
+def check_steps_in_backward(rank, size):
+    plain, model = mlp(), mlp()
+    _apply_optimizer_in_backward(torch.optim.SGD, model.parameters(), {"lr": 0.1, "momentum": 0.9})
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9)
+    assert len(_get_in_backward_optimizers(model)) == 6
+    for step in range(3):
+        x = torch.randn(4, 6, generator=seeded(step), dtype=torch.float64)
+        optimizer.zero_grad()
+        for one in (plain, model):
+            one(x).square().sum().backward()
+        optimizer.step()
+        same_models(model, plain)
+        assert all(value.grad is None for value in model.parameters())
 
 
 def check_local_sgd(rank, size):
@@ -304,7 +391,17 @@ def check_pipeline(rank, size):
 def main():
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
-    for check in (check_batch_norm, check_hooks, check_local_sgd, check_zero, check_join, check_pipeline):
+    for check in (
+        check_batch_norm,
+        check_hooks,
+        check_recorded,
+        check_replicate,
+        check_steps_in_backward,
+        check_local_sgd,
+        check_zero,
+        check_join,
+        check_pipeline,
+    ):
         check(rank, size)
     dist.destroy_process_group()
     print("ok", rank, flush=True)

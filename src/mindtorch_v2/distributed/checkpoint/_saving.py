@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from .metadata import Metadata, MetadataIndex, StorageMeta
 from .planner import SavePlanner
 from .stateful import Stateful
 
-__all__ = ["AsyncCheckpointerType", "async_save", "save", "save_state_dict"]
+__all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
 
 _POLL = 0.02  # seconds
 
@@ -232,6 +233,14 @@ def save_state_dict(
     )
 
 
+@dataclass
+class AsyncSaveResponse:
+    """The futures of a state's copy, and of the checkpoint that is written of it."""
+
+    staging_completion: Future
+    upload_completion: Future
+
+
 def async_save(
     state_dict: dict[str, Any],
     *,
@@ -243,8 +252,24 @@ def async_save(
     async_stager: Any = None,
     no_dist: bool = False,
     use_collectives: bool = True,
-) -> Future:
-    """`save` that returns once the state has been copied; a thread writes. The future has the metadata when the checkpoint is complete, or the CheckpointException. See Note [Who writes what]."""
+) -> Future | AsyncSaveResponse:
+    """`save` that returns once the state has been copied; a thread writes. The future has the metadata when the checkpoint is complete, or the CheckpointException. See Note [Who writes what].
+
+    A stager of one's own copies in place of this function; where it gives a future of its copy, that and the checkpoint's are in the response.
+    """
+    if async_stager is not None:
+        plain = {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state_dict.items()}
+        staged = async_stager.stage(plain)
+        options: dict[str, Any] = {"checkpoint_id": checkpoint_id, "storage_writer": storage_writer, "planner": planner, "process_group": process_group, "no_dist": no_dist}  # fmt: skip
+        if not isinstance(staged, Future):
+            if async_stager.should_synchronize_after_execute:
+                async_stager.synchronize_staging()
+            return async_save(staged, **options)
+        copied: Future = Future()
+        whole = async_save(staged.result(), **options)
+        copied.set_result(None)
+        assert isinstance(whole, Future)
+        return AsyncSaveResponse(copied, whole)
     writer = _writer_of(storage_writer, checkpoint_id, planner)
     if not isinstance(writer, FileSystemWriter):
         raise NotImplementedError("async_save needs a FileSystemWriter")

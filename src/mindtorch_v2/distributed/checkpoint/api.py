@@ -21,8 +21,7 @@ class CheckpointException(BaseException):
         return self._failures
 
     def __str__(self) -> str:
-        ranks = ", ".join(str(rank) for rank in self._failures)
-        text = f"{type(self).__name__} ranks:[{ranks}]\n"
+        text = f"{type(self).__name__} ranks:{self._failures.keys()}\n"
         for rank, (error, where) in self._failures.items():
             text += f"Traceback (most recent call last): (RANK {rank})\n"
             text += "".join(traceback.format_list(where)) if where else ""

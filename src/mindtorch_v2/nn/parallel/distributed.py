@@ -140,6 +140,11 @@ class DistributedDataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module."""
+        self._before_forward()
+        return self._after_forward(self.module(*inputs, **kwargs))
+
+    def _before_forward(self) -> None:
+        """What ranks exchange before the module runs."""
         synchronized = torch.is_grad_enabled() and self.require_backward_grad_sync
         if self._join_config is not None and self._join_config.enable:
             from ._joining import announce
@@ -147,8 +152,10 @@ class DistributedDataParallel(Module):
             announce(self, synchronized)
         elif self._shares_buffers():
             self._from_rank_0(self._kept)
-        output = self.module(*inputs, **kwargs)
-        if synchronized:
+
+    def _after_forward(self, output: Any) -> Any:
+        """The output, for whose backward pass everything is ready."""
+        if torch.is_grad_enabled() and self.require_backward_grad_sync:
             from ...utils._pytree import tree_leaves
 
             self.reducer.begin(leaf for leaf in tree_leaves(output) if isinstance(leaf, torch.Tensor))
