@@ -18,6 +18,7 @@ from torch.distributed.fsdp import (
 )
 from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 from torch.distributed.tensor.parallel import (
@@ -28,6 +29,7 @@ from torch.distributed.tensor.parallel import (
     loss_parallel,
     parallelize_module,
 )
+from torch.nn.parallel import DistributedDataParallel
 
 
 class MLP(nn.Module):
@@ -435,6 +437,43 @@ def check_pieces(rank, size):
     assert Shard.local_shard_size_and_offset(5, size, rank) == wanted
 
 
+def check_replicated_stages(rank):
+    """Two stages of which two replicas, or parts, take half of the batch each, against both stages on the whole."""
+
+    def layers(number):
+        torch.manual_seed(number)
+        return nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.Linear(12, 6)).double()
+
+    def loss(output, target):
+        return (output - target).square().mean()
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("pp", "dp"))
+    number, replica = mesh.get_local_rank("pp"), mesh.get_local_rank("dp")
+    data, target = (
+        torch.randn(16, 6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) for seed in (7, 8)
+    )
+    half = slice(8 * replica, 8 * replica + 8)
+    for make in ("replicas", "parts"):
+        for kind in (ScheduleGPipe, Schedule1F1B):
+            plain, model = [layers(0), layers(1)], layers(number)
+            if make == "replicas":
+                wrapped = DistributedDataParallel(model, process_group=mesh.get_group("dp"))
+            else:
+                wrapped = fully_shard(model, mesh=mesh["dp"])
+            stage = PipelineStage(wrapped, number, 2, torch.device("cpu"), group=mesh.get_group("pp"))
+            schedule = kind(stage, 4, loss_fn=loss)
+            optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (*plain, model)]
+            for _ in range(3):
+                schedule.step(*([] if number else [data[half]]), target=target[half] if number else None)
+                loss(plain[1](plain[0](data)), target).backward()
+                for got, wanted in zip(model.parameters(), plain[number].parameters()):
+                    close(got.grad, wanted.grad, (make, kind), 1e-10)
+                for optimizer in optimizers:
+                    optimizer.step()
+                    optimizer.zero_grad()
+            same_weights(model, plain[number], 1e-10)
+
+
 def main():
     rank, size = dist.get_rank(), dist.get_world_size()
     check_fully_shard(rank, size)
@@ -446,6 +485,7 @@ def main():
     check_tensor_parallel(rank, size)
     if size == 4:
         check_two_dimensions(rank)
+        check_replicated_stages(rank)
     print("ok")
 
 

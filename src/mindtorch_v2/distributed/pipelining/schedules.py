@@ -95,11 +95,13 @@ class _Schedule:
         made: dict[int, Any] = {}
         for stage in self._stages.values():
             stage.has_backward = backward
+        left = dict.fromkeys(self._stages, count)
         for step in self._order():
             stage = self._stages[step.stage]
             if step.backward:
+                left[step.stage] -= 1
                 if backward:
-                    stage.backward_one_chunk(step.part, made.get(step.part), self._stages)
+                    stage.backward_one_chunk(step.part, made.get(step.part), self._stages, not left[step.stage])
                 continue
             output = stage.forward_one_chunk(step.part, parts[step.part], named[step.part], self._stages)
             if stage is last:

@@ -8,11 +8,13 @@ direction, so that ranks that have several stages do not mix them.
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from ..._tensor import Tensor
+from ...nn.parallel import DistributedDataParallel
 from .. import distributed_c10d as dist
 
 
@@ -123,7 +125,8 @@ class PipelineStage:
         """Run part `number`: with `args` in the first stage, with what the stage before sends in the others. The result."""
         if not self.is_first:
             args = tuple(self._take(self.stage_index - 1, False, number, stages))
-        output = self.submod(*args, **kwargs)
+        with self._alone():
+            output = self.submod(*args, **kwargs)
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         for one in outputs:
             if not isinstance(one, Tensor):
@@ -134,9 +137,19 @@ class PipelineStage:
             self._pass(list(outputs), self.stage_index + 1, False, number, stages)
         return output
 
-    def backward_one_chunk(self, number: int, loss: Tensor | None, stages: dict[int, PipelineStage]) -> None:
-        """Run part `number` backward: from its loss in the last stage, from what the stage behind sends in the others."""
+    def _alone(self) -> AbstractContextManager[None]:
+        """Of layers that are replicated on several ranks: that a part is not waited for, since gradients are averaged with the last one."""
+        if self.has_backward and isinstance(self.submod, DistributedDataParallel):
+            return self.submod.no_sync()
+        return nullcontext()
+
+    def backward_one_chunk(
+        self, number: int, loss: Tensor | None, stages: dict[int, PipelineStage], last: bool = False
+    ) -> None:
+        """Run part `number` backward: from its loss in the last stage, from what the stage behind sends in the others. last: no other part comes after it."""
         inputs, outputs = self._inputs.pop(number), self._outputs.pop(number)
+        if last and isinstance(self.submod, DistributedDataParallel) and self.submod.require_backward_grad_sync:
+            self.submod.reducer.begin(outputs)
         if self.is_last:
             assert loss is not None
             loss.backward()
