@@ -523,23 +523,72 @@ static PyObject *hash_descriptor(PyTypeObject *type)
 /* ------------------------------------------------------------------------------------------------------------------ Size */
 
 static binaryfunc tuple_subscript;
-static newfunc checked_size;
+static PyObject *length; /* of a size that is no int: the int that stands for it */
 
-/* Of a tuple or list of ints, which need no look; what `__new__` of the class gives for all else. */
+/* Of any sizes. The methods of tuple are not asked by their names: they refuse to make what has a `__new__` of its own in C. */
+static PyObject *any_size(PyTypeObject *type, PyObject *sizes)
+{
+    PyObject *items = sizes == NULL ? PyTuple_New(0) : PySequence_Tuple(sizes);
+    for (Py_ssize_t i = 0; items != NULL && i < PyTuple_GET_SIZE(items); i++) {
+        if (PyLong_CheckExact(PyTuple_GET_ITEM(items, i))) {
+            continue;
+        }
+        PyObject *checked = PyTuple_New(PyTuple_GET_SIZE(items));
+        for (Py_ssize_t k = 0; checked != NULL && k < PyTuple_GET_SIZE(items); k++) {
+            PyObject *one = PyObject_CallFunction(length, "nO", k, PyTuple_GET_ITEM(items, k));
+            if (one == NULL) {
+                Py_CLEAR(checked);
+            } else {
+                PyTuple_SET_ITEM(checked, k, one);
+            }
+        }
+        Py_SETREF(items, checked);
+        break;
+    }
+    PyObject *args = items == NULL ? NULL : PyTuple_Pack(1, items);
+    PyObject *made = args == NULL ? NULL : PyTuple_Type.tp_new(type, args, NULL);
+    Py_XDECREF(items);
+    Py_XDECREF(args);
+    return made;
+}
+
+/* Of a tuple or list of ints, which need no look, or of all else. */
 static PyObject *new_size(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *sizes = PyTuple_GET_SIZE(args) == 1 && kwargs == NULL ? PyTuple_GET_ITEM(args, 0) : NULL;
+    static char *names[] = {"sizes", NULL};
+    PyObject *sizes = NULL;
+    if (PyTuple_GET_SIZE(args) == 1 && kwargs == NULL) {
+        sizes = PyTuple_GET_ITEM(args, 0);
+    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Size", names, &sizes)) {
+        return NULL;
+    }
     if (sizes == NULL || !(PyTuple_Check(sizes) || PyList_CheckExact(sizes))) {
-        return checked_size(type, args, kwargs);
+        return any_size(type, sizes);
     }
     PyObject *const *items = PySequence_Fast_ITEMS(sizes);
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sizes); i++) {
         if (!PyLong_CheckExact(items[i])) {
-            return checked_size(type, args, kwargs);
+            return any_size(type, sizes);
         }
     }
-    return PyTuple_Type.tp_new(type, args, NULL);
+    return PyTuple_GET_SIZE(args) == 1 ? PyTuple_Type.tp_new(type, args, NULL) : any_size(type, sizes);
 }
+
+/* `Size.__new__(Size, sizes)`, as copies and pickles call it. */
+static PyObject *size_new(PyObject *Py_UNUSED(self), PyObject *args, PyObject *kwargs)
+{
+    PyObject *type = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : NULL;
+    if (type == NULL || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, S.size)) {
+        PyErr_SetString(PyExc_TypeError, "Size.__new__(X): X is not a subtype of Size");
+        return NULL;
+    }
+    PyObject *rest = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
+    PyObject *made = rest == NULL ? NULL : new_size((PyTypeObject *)type, rest, kwargs);
+    Py_XDECREF(rest);
+    return made;
+}
+
+static PyMethodDef size_maker = {"__new__", (PyCFunction)(void (*)(void))size_new, METH_VARARGS | METH_KEYWORDS, "__new__(cls, sizes=())\n--\n\nMake a size."};
 
 /* An element, or a Size for a slice. */
 static PyObject *size_subscript(PyObject *self, PyObject *key)
@@ -572,7 +621,19 @@ int install_size(void)
     }
     Py_DECREF(descriptor);
     S.size->tp_as_mapping->mp_subscript = size_subscript; /* without the look-up of the method */
-    checked_size = S.size->tp_new;
-    S.size->tp_new = new_size;
+    PyObject *before = PyObject_GetAttrString((PyObject *)S.size, "__new__");
+    length = before == NULL || !PyFunction_Check(before) ? NULL : PyDict_GetItemString(PyFunction_GetGlobals(before), "_length");
+    Py_XINCREF(length);
+    Py_XDECREF(before);
+    PyObject *maker = length == NULL ? NULL : PyCFunction_New(&size_maker, NULL);
+    if (maker == NULL || PyObject_SetAttrString((PyObject *)S.size, "__new__", maker) < 0) {
+        Py_XDECREF(maker);
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_RuntimeError, "Size has no __new__ of its own");
+        }
+        return -1;
+    }
+    Py_DECREF(maker);
+    S.size->tp_new = new_size; /* without the look-up of the method */
     return 0;
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -243,3 +245,27 @@ def test_private_decompositions_write_into_buffers():
         made = run(x)
         buffers = tuple(torch.empty(0) for _ in made)
         assert all(torch.equal(a, b) for a, b in zip(made, getattr(torch, run.__name__)(x, out=buffers)))
+
+
+def test_sizes_of_anything_once_the_extension_is_there():
+    """It makes sizes itself; those of generators and ranges, copies, pickles and subclasses too."""
+
+    class Own(torch.Size):
+        pass
+
+    assert (torch.ones(2, 3) + 1).shape == (2, 3)
+    for sizes in ((n for n in (1, 2)), range(1, 3), [1, 2], (1, 2), {1: 0, 2: 0}, [torch.tensor(1), True + 1]):
+        made = torch.Size(sizes)
+        assert type(made) is torch.Size and made == (1, 2) and all(type(n) is int for n in made)
+    assert torch.Size() == () and torch.Size.__new__(torch.Size, [4]) == (4,)
+    for made in (
+        copy.deepcopy(torch.Size([5])),
+        copy.copy(torch.Size([5])),
+        pickle.loads(pickle.dumps(torch.Size([5]))),
+    ):
+        assert type(made) is torch.Size and made == (5,)
+    assert type(Own(n for n in (1, 2))) is Own and Own([1, 2])[:1] == (1,)
+    with pytest.raises(TypeError):
+        torch.Size([1.5])
+    with pytest.raises(TypeError):
+        torch.Size(1, 2)
