@@ -105,6 +105,8 @@ def test_files_and_filters(tmp_path):
         text = (tmp_path / "attempt_0" / str(rank) / "stdout.log").read_text()
         assert f"Engine {rank} {rank} 0 2 2 0 1.0" in text and "[rank" not in text
     assert not (tmp_path / "attempt_0" / "0" / "stderr.log").exists()
+    printed = run("--nproc-per-node=2", "--log-dir", tmp_path / "both", "--redirects=3", "--tee=3", "launched.py")
+    assert printed.count("Engine") == 2 and (tmp_path / "both" / "attempt_0" / "1" / "stdout.log").exists()
 
 
 def test_several_machines_meet_at_a_port():

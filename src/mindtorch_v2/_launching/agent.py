@@ -99,7 +99,8 @@ class _Stream:
         self._mark = f"[rank{number}]: ".encode()
         self._rest = b""
         both = settings.redirected.get(rank.local, set()), settings.copied.get(rank.local, set())
-        self._shown = name not in both[0] and (settings.shown is None or rank.local in settings.shown)
+        here = name not in both[0] or name in both[1]
+        self._shown = here and (settings.shown is None or rank.local in settings.shown)
         self._into: Any = sys.stdout if name == "out" else sys.stderr
         self._file: Any = None
         if any(name in one for one in both):
