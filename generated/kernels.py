@@ -194,12 +194,11 @@ def softshrink_backward(grad_output, self, lambd, out=None):
     return chosen((self >= -lambd) & (self <= lambd), 0, grad_output, out=out)
 
 
-@few_passes
 def add_Tensor(self, other, alpha, out=None):
     if alpha == 1:
         return np.add(self, other, out=out)
     alpha = number(alpha, self)
-    return np.add(self, alpha * other, out=out)
+    return elements.fused(alpha, other, self, out=out)
 
 
 @few_passes
@@ -207,7 +206,7 @@ def sub_Tensor(self, other, alpha, out=None):
     if alpha == 1:
         return np.subtract(self, other, out=out)
     alpha = number(alpha, self)
-    return np.subtract(self, alpha * other, out=out)
+    return elements.fused(-alpha, other, self, out=out)
 
 
 @few_passes
@@ -215,7 +214,7 @@ def rsub_Tensor(self, other, alpha, out=None):
     if alpha == 1:
         return np.subtract(other, self, out=out)
     alpha = number(alpha, self)
-    return np.subtract(other, alpha * self, out=out)
+    return elements.fused(-alpha, self, other, out=out)
 
 
 def square(self, out=None):
@@ -230,9 +229,9 @@ def rsqrt(self, out=None):
 @few_passes
 def addcmul(self, tensor1, tensor2, value, out=None):
     if value == 1:
-        return np.add(self, tensor1 * tensor2, out=out)
+        return elements.fused(tensor1, tensor2, self, out=out)
     value = number(value, self)
-    return np.add(self, value * tensor1 * tensor2, out=out)
+    return elements.fused(value * tensor1, tensor2, self, out=out)
 
 
 @few_passes

@@ -31,6 +31,12 @@ typedef union {
 } NAME(Bits);
 #endif
 
+/* x y + z, rounded once where the processor does so in one operation, as sums with factors are in PyTorch. */
+INLINED T NAME(fused)(T x, T y, T z)
+{
+    return FMA(x, y, z);
+}
+
 /* 2^n in two factors, so that neither overflows and subnormal products come out. `shifted` is n + 1.5 * 2^52 (2^23 for float). */
 INLINED void NAME(power_of_two)(NAME(Bits) shifted, T *low, T *high)
 {

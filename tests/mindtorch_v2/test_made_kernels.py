@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import itertools
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -177,3 +178,31 @@ def test_choices_by_bits(dtype: Any, count: int) -> None:
             assert np.array_equal(out, wanted)
     stretched = blocked.chosen(test[:, None], a[:3], b[:, None])
     assert np.array_equal(stretched, np.where(test[:, None], a[:3], b[:, None]))
+
+
+def _rounded_once(number: float, x: torch.Tensor, y: torch.Tensor) -> list[float]:
+    """y + number x of exact numbers, rounded to float32 at the end."""
+    pairs = zip(x.tolist(), y.tolist(), strict=True)
+    return [float(np.float32(float(Fraction(number) * Fraction(a) + Fraction(b)))) for a, b in pairs]
+
+
+_FEATURES = np._core._multiarray_umath.__cpu_features__
+
+
+@pytest.mark.skipif(not (_FEATURES.get("FMA3") or _FEATURES.get("ASIMD")), reason="the processor rounds products")
+def test_sums_with_a_factor_are_rounded_once() -> None:
+    """As in PyTorch, so that bytes of images that are mixed as floats are PyTorch's."""
+    torch.manual_seed(0)
+    x, y = torch.rand(301) * 255, torch.rand(301) * 255
+    factor, other = float(np.float32(-0.7)), y + x.round()
+    for found, expected in (
+        (y.add(x, alpha=-0.7), _rounded_once(factor, x, y)),
+        (y.clone().add_(x, alpha=-0.7), _rounded_once(factor, x, y)),
+        (y.sub(x, alpha=0.7), _rounded_once(factor, x, y)),
+        (torch.rsub(x, y, alpha=0.7), _rounded_once(factor, x, y)),
+        (torch.addcmul(y, x, torch.full_like(x, -0.7)), _rounded_once(factor, x, y)),
+        (torch.addcmul(y, x, torch.ones_like(x), value=-0.7), _rounded_once(1.0, x * factor, y)),
+        (torch.lerp(y, other, 0.3), _rounded_once(float(np.float32(0.3)), other - y, y)),
+        (torch.lerp(y, other, 0.75), _rounded_once(-0.25, other - y, other)),
+    ):
+        assert found.tolist() == expected

@@ -52,6 +52,19 @@ trunc = _rounding(np.trunc)
 rint = _rounding(np.rint)
 
 
+def fused(x: ndarray, y: ndarray, z: ndarray, out: Out = None) -> Any:
+    """x y + z; of float32 with one rounding, as far as float64 in between tells."""
+    kind = np.result_type(x, y, z)
+    if kind != np.float32:
+        return np.add(np.multiply(x, y), z, out)
+    product = np.multiply(x, y, dtype=np.float64)
+    return (
+        np.add(product, z, out, dtype=np.float64, casting="same_kind")
+        if out is not None
+        else np.add(product, z).astype(kind)
+    )
+
+
 def _sigmoid(x: ndarray, out: ndarray) -> None:
     np.negative(x, out)
     np.exp(out, out)

@@ -17,7 +17,7 @@ import numpy as np
 from ...._dispatch.native import kernel
 from ...._dtype import float_limits
 from .blocked import chosen
-from .elements import rint
+from .elements import fused, rint
 
 Array = np.ndarray
 Out = Array | None
@@ -221,10 +221,8 @@ def lerp(self: Array, end: Array, weight: Any, out: Out = None) -> Array:
     step = np.subtract(end, self)
     near = np.abs(w) < 0.5
     if w.ndim == 0:
-        if near:
-            return np.add(self, step * w, out)
-        return np.subtract(end, step * (1 - w), out)
-    return chosen(near, self + w * step, end - step * (1 - w), out)
+        return fused(w, step, self, out) if near else fused(w - 1, step, end, out)
+    return chosen(near, fused(w, step, self), fused(w - 1, step, end), out)
 
 
 @kernel
