@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import copy
 import io
 import pickle
@@ -269,3 +271,22 @@ def test_sizes_of_anything_once_the_extension_is_there():
         torch.Size([1.5])
     with pytest.raises(TypeError):
         torch.Size(1, 2)
+
+
+def test_values_of_any_sequence():
+    class Two:
+        def __getitem__(self, index):
+            return [5, 6][index]
+
+        def __len__(self):
+            return 2
+
+    double = torch.ones(2, dtype=torch.float64)
+    assert torch.Tensor(range(3)).tolist() == [0.0, 1.0, 2.0] and torch.LongTensor(range(2)).tolist() == [0, 1]
+    assert double.new(collections.deque([1, 2])).dtype is torch.float64
+    assert torch.FloatTensor(array.array("f", [1, 2.5])).tolist() == [1.0, 2.5]
+    assert torch.Tensor(Two()).tolist() == [5.0, 6.0] and torch.Tensor(memoryview(b"ab")).tolist() == [97.0, 98.0]
+    with pytest.raises(TypeError, match="invalid data type 'bytes'"):
+        torch.Tensor(b"ab")
+    with pytest.raises(TypeError, match=r"data must be a sequence \(got dict\)"):
+        torch.Tensor({1: 2})

@@ -504,8 +504,10 @@ def legacy_tensor(
                 f'"type must be tuple of ints,but got {type(args[wrong]).__name__}"'
             )
         raise TypeError(combination("new", _SIGNATURES_OF_NEW, args, kwargs))
-    if isinstance(first, str):
-        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(first, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
+    if hasattr(type(first), "__getitem__") and not isinstance(first, dict):  # range, deque, array, ...
+        return tensor(first, dtype=kind, device=where)
     raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
 
 
