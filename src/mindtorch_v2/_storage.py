@@ -5,6 +5,7 @@ The memory itself is found and viewed by `_memory`, whose functions are offered 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import weakref
@@ -30,6 +31,7 @@ from ._memory import (
 from ._pending import PendingPayload
 from ._pinned import is_pinned
 from ._storage_reading import bytes_of_buffer
+from ._tensor import Tensor
 
 __all__ = [
     "MetaStorage",
@@ -288,7 +290,7 @@ class UntypedStorage(StorageBase):
         """Change the size in place, keeping the bytes that fit.
 
         Under tensors and storages that look into the memory numpy cannot move it: it stays where it is and is said to be smaller, as tensors of a freed storage are kept in PyTorch, and may become as large
-        as it was again. RuntimeError for more than that, and for memory that is somebody else's.
+        as it was again. For more than that the tensors are moved (`grow`). RuntimeError for memory that is somebody else's.
         """
         if nbytes < 0:
             raise RuntimeError(f"Storage size must not be negative, but got {nbytes}")
@@ -297,8 +299,11 @@ class UntypedStorage(StorageBase):
                 self._root.resize((nbytes,))
             except ValueError as error:
                 last = owner(self._root)
-                if not last.flags.owndata or nbytes > last.nbytes:
+                if not last.flags.owndata:
                     raise RuntimeError("Trying to resize storage that is not resizable") from error
+                if nbytes > last.nbytes:
+                    self.grow(nbytes)
+                    return self
                 if id(last) not in _resized:
                     weakref.finalize(last, _resized.pop, id(last)).atexit = False
                 _resized[id(last)] = nbytes
@@ -306,9 +311,12 @@ class UntypedStorage(StorageBase):
         return self
 
     def grow(self, nbytes: int) -> None:
-        """Move the bytes to a larger memory, in which tensors that look into the former one have no part."""
+        """Move the bytes to a larger memory, and with them the tensors that look into the former one; arrays of numpy stay there."""
         root = np.empty((nbytes,), _U8)
-        root[: self.nbytes()] = self._root
+        held = self.nbytes()
+        root[:held] = self._root
+        if held:
+            _move_tensors(owner(self._root), root)
         self._root = root
         _held[id(root)] = self
 
@@ -517,6 +525,23 @@ def storage_of(payload: Any) -> UntypedStorage:
         root = root_bytes(last)
         found = storage_from_root(root[: _resized[id(last)]] if id(last) in _resized else root)
     return found
+
+
+def _move_tensors(last: ndarray, root: ndarray) -> None:
+    """Let the tensors that look into the memory of `last` look at the same places of `root`. Nobody keeps a list of them: all objects are asked."""
+    start = address(last)
+    for thing in gc.get_objects():
+        if not issubclass(type(thing), Tensor):
+            continue
+        data = thing._data
+        if data.__class__ is PendingPayload:  # what has not run yet has no memory
+            if data.storage.is_pending or data.storage.value.error is not None:
+                continue
+            data = data.settle()
+        if data.__class__ is ndarray and owner(data) is last:
+            size = data.itemsize
+            strides = tuple(step // size for step in data.strides)
+            thing._data = view_of_root(root, data.shape, strides, (address(data) - start) // size, data.dtype)
 
 
 def _untyped_from_bytes(content: bytes) -> UntypedStorage:

@@ -209,13 +209,12 @@ def test_errors_of_untyped_storages():
         UntypedStorage(["a"])
 
 
-def test_resize_needs_memory_that_nobody_else_sees():
+def test_resize_leaves_arrays_of_numpy_where_they_are():
     s = UntypedStorage([1, 2, 3])
     assert s.resize_(2).tolist() == [1, 2]
     assert s.resize_(5).tolist()[:2] == [1, 2] and s.nbytes() == 5
     seen = s._root.view(np.int8)
-    with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
-        s.resize_(50)
+    assert s.resize_(50).tolist()[:2] == [1, 2] and s.nbytes() == 50
     assert seen.nbytes == 5
     with pytest.raises(RuntimeError, match="not resizable"):
         torch.frombuffer(bytearray(8), dtype=torch.uint8).untyped_storage().resize_(4)
@@ -231,8 +230,9 @@ def test_resize_under_tensors():
     t.copy_(torch.ones(6))
     assert view.tolist() == [1.0] * 4 and view.untyped_storage().nbytes() == 24
     assert len(view.untyped_storage().resize_(8).tolist()) == 8
-    with pytest.raises(RuntimeError, match="not resizable"):
-        t.untyped_storage().resize_(28)
+    t.untyped_storage().resize_(28)
+    t.fill_(3)
+    assert view.tolist() == [3.0] * 4 and view.untyped_storage().nbytes() == 28
 
 
 def test_private_file_mapping(tmp_path):
@@ -374,3 +374,29 @@ def test_set_makes_a_storage_larger_where_the_sizes_change():
     t.set_(t.untyped_storage(), 0, (2, 3))
     assert t[0, 0] == 1 and t.untyped_storage().nbytes() == 24
     assert torch.UntypedStorage(np.int8(3)).nbytes() == 3
+
+
+def test_tensors_that_look_into_a_storage_grow_with_it():
+    x = torch.arange(4.0)
+    later, detached, bits = x[1:], x.detach(), x.view(torch.int32)[2:]
+    x.resize_(2, 3)
+    x.zero_()
+    assert later.tolist() == [0.0] * 3 and detached.tolist() == [0.0] * 4 and bits.tolist() == [0, 0]
+    assert later.untyped_storage().nbytes() == 24 and later.data_ptr() == x.data_ptr() + 4
+    part = x.view(-1)[4:]
+    part.resize_(8)  # beyond the end, through a part
+    part.fill_(5)
+    assert x.tolist() == [[0.0, 0.0, 0.0], [0.0, 5.0, 5.0]] and x.untyped_storage().nbytes() == 48
+    assert later.shape == (3,) and later.stride() == (1,) and detached.storage_offset() == 0
+    every_other = torch.arange(6.0)[::2]
+    every_other.untyped_storage().resize_(64)
+    assert every_other.tolist() == [0.0, 2.0, 4.0] and every_other.untyped_storage().nbytes() == 64
+
+
+def test_what_a_gradient_reads_is_where_the_storage_is():
+    x = torch.arange(3.0)
+    weight = torch.ones(3, requires_grad=True)
+    product = weight * x[:3]
+    x.resize_(9)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()

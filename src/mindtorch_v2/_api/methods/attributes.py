@@ -293,15 +293,15 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
     if count <= available:
         self._data = strided_view(data, shape, strides, 0)
     else:
-        offset, held = self.storage_offset(), available + self.storage_offset()
+        offset, storage = self.storage_offset(), storage_of(data)
+        held = storage.nbytes() // data.itemsize
         try:
-            memory = ndarray((offset + count,), data.dtype)
+            storage.grow((offset + count) * data.itemsize)
         except (MemoryError, ValueError) as error:
             raise refusal(error, shape, data.itemsize) or error from None
-        memory[:held] = storage_of(data)._root[: held * data.itemsize].view(data.dtype)
         if _determinism.wanted and _determinism.fill:
-            memory[held:] = largest(self._dtype)
-        self._data = strided_view(memory, shape, strides, offset)
+            storage._root[held * data.itemsize :].view(data.dtype)[...] = largest(self._dtype)
+        self._data = view_of_root(storage._root, shape, strides, offset, data.dtype)
     return self
 
 
