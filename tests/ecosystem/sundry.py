@@ -248,6 +248,65 @@ def networks() -> list:
     return out
 
 
+def detectors() -> list:
+    """Detectors of boxes, masks and keypoints, of one stage and of two, in float64: losses with gradients, and what they find."""
+    from torchvision.models import detection
+
+    images = [torch.rand(3, 64, 64).double(), torch.rand(3, 56, 72).double()]
+    boxes = torch.tensor([[5.0, 6.0, 30.0, 40.0], [20.0, 15.0, 50.0, 50.0]]).double()
+    masks = torch.zeros(2, 64, 72, dtype=torch.uint8)
+    masks[0, 6:40, 5:30] = masks[1, 15:50, 20:50] = 1
+    points = torch.cat([boxes[:, None, :2] + torch.tensor([[3.0, 4.0], [9.0, 7.0]]), torch.ones(2, 2, 1)], 2).float()
+    bare = {"weights": None, "weights_backbone": None}
+    out = []
+    for make, classes in (
+        (detection.fasterrcnn_mobilenet_v3_large_320_fpn, 4),
+        (detection.retinanet_resnet50_fpn, 4),
+        (detection.fcos_resnet50_fpn, 4),
+        (detection.maskrcnn_resnet50_fpn, 4),
+        (lambda **options: detection.keypointrcnn_resnet50_fpn(num_keypoints=2, **options), 2),
+    ):
+        torch.manual_seed(0)
+        model = make(num_classes=classes, **bare).double()
+        model.transform.min_size, model.transform.max_size = (64,), 80
+        targets = [
+            {"boxes": boxes, "labels": torch.tensor([1, classes - 1]), "masks": masks[:, : x.shape[1], : x.shape[2]], "keypoints": points}
+            for x in images
+        ]  # fmt: skip
+        losses = model.train()(images, targets)
+        sum(losses.values()).backward()
+        out += [loss for _, loss in sorted(losses.items())]
+        out.append(next(p.grad for p in model.parameters() if p.grad is not None))
+        with torch.no_grad():
+            found = model.eval()(images[:1])[0]
+        out += [value[:20] for _, value in sorted(found.items())]
+    return out
+
+
+def mixed_bytes() -> list:
+    """Changes of images of bytes and of floats, of colours and of places."""
+    from torchvision.transforms import v2
+    from torchvision.transforms.v2 import functional as V
+
+    out = []
+    for image in ((torch.rand(3, 37, 45) * 255).to(torch.uint8), torch.rand(3, 37, 45)):
+        out += [V.adjust_brightness(image, 1.3), V.adjust_contrast(image, 0.6), V.adjust_saturation(image, 1.7)]
+        out += [V.adjust_hue(image, -0.2), V.adjust_sharpness(image, 0.3), V.gaussian_blur(image, [3, 5])]
+        out += [V.affine(image, 12.0, [2, 3], 1.2, [4.0, 5.0]), V.rotate(image, 33, expand=True)]
+        for change in (
+            v2.ColorJitter(0.5, 0.4, 0.3, 0.2),
+            v2.RandomPhotometricDistort(p=1),
+            v2.RandomResizedCrop(24),
+            v2.ScaleJitter((30, 30)),
+            v2.RandAugment(),
+            v2.TrivialAugmentWide(),
+            v2.AugMix(),
+        ):
+            torch.manual_seed(1)
+            out.append(change(image))
+    return out
+
+
 PROGRAMS = {
     "accelerate.batches": batches,
     "captum.measured": measured,
@@ -256,5 +315,7 @@ PROGRAMS = {
     "pytorch_metric_learning.further": further_losses,
     "torch_geometric.aggregations": aggregations,
     "torchdiffeq.solvers": solvers,
+    "torchvision.detectors": detectors,
+    "torchvision.mixed_bytes": mixed_bytes,
 }
 """The programs by the package that each is about, and what of it."""
