@@ -1,5 +1,8 @@
 /* What runs the loops of a reduction over an array: over rows, over columns side by side, over long rows in pieces, and on several threads. */
 #include "reduce.h"
+#if HAS_WIDE
+#include "turn.h"
+#endif
 
 static inline void start_states(const Pass *pass, char *states, npy_intp count)
 {
@@ -142,22 +145,59 @@ static inline __attribute__((always_inline)) void turn_elements(void *to, const 
     }
 }
 
+#if HAS_WIDE
+/* Blocks of 16 rows and columns, or 8 of doubles, in registers; what is left over by masks. */
+#define TURN_BLOCKS(name, type, vector, size, load, store, transpose, Mask)                                                                \
+    WIDEST static void name(type *to, const char *x, npy_intp rows, npy_intp step, npy_intp n)                                             \
+    {                                                                                                                                      \
+        for (npy_intp r = 0; r < rows; r += (size)) {                                                                                      \
+            const npy_intp high = rows - r < (size) ? rows - r : (size);                                                                   \
+            for (npy_intp j = 0; j < n; j += (size)) {                                                                                     \
+                const npy_intp wide = n - j < (size) ? n - j : (size);                                                                     \
+                const Mask columns = (Mask)((1u << wide) - 1), lines = (Mask)((1u << high) - 1);                                           \
+                vector block[size] = {0};                                                                                                  \
+                for (npy_intp l = 0; l < high; l++) {                                                                                      \
+                    block[l] = load(columns, x + (r + l) * step + j * (npy_intp)sizeof(type));                                             \
+                }                                                                                                                          \
+                transpose(block);                                                                                                          \
+                for (npy_intp k = 0; k < wide; k++) {                                                                                      \
+                    store(to + (j + k) * rows + r, lines, block[k]);                                                                       \
+                }                                                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+
+TURN_BLOCKS(turn_floats, float, __m512, 16, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps, transpose_float, __mmask16)
+TURN_BLOCKS(turn_doubles, double, __m512d, 8, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd, transpose_double, __mmask8)
+#endif
+
 /* Rows of n elements that begin `step` bytes apart as columns. */
 void turn_rows(void *to, const char *x, npy_intp rows, npy_intp step, npy_intp n, npy_intp item)
 {
     switch (n * item == step ? n : 0) { /* the compiler makes vectors of loops over so few that lie close */
     case 2:
         turn_elements(to, x, rows, 2 * item, 2, item);
-        break;
+        return;
     case 3:
         turn_elements(to, x, rows, 3 * item, 3, item);
-        break;
+        return;
     case 4:
         turn_elements(to, x, rows, 4 * item, 4, item);
-        break;
+        return;
     default:
-        turn_elements(to, x, rows, step, n, item);
+        break;
     }
+#if HAS_WIDE
+    if (S.vectors > 1 && item == 4) {
+        turn_floats(to, x, rows, step, n);
+        return;
+    }
+    if (S.vectors > 1 && item == 8) {
+        turn_doubles(to, x, rows, step, n);
+        return;
+    }
+#endif
+    turn_elements(to, x, rows, step, n, item);
 }
 
 int are_short(const Reduction *plan, npy_intp item)
@@ -168,15 +208,22 @@ int are_short(const Reduction *plan, npy_intp item)
 static void reduce_short(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, char *states, char *context, double by)
 {
     npy_uint64 space[TURNED / 8];
-    npy_uint16 halves[TURNED / 4];
+    float wide[TURNED / 4];
     const npy_intp n = plan->n, step = plan->kept_count ? plan->kept[0].stride : 0, item = with->widen == NULL ? with->item : 4, most = TURNED / (item * n);
     for (npy_intp done = 0, rows; done < plan->count; done += rows, x += rows * step) {
         const char *columns = (const char *)space;
         rows = plan->count - done < most ? plan->count - done : most;
         rows = rows < COLUMNS ? rows : COLUMNS;
         if (with->widen != NULL) {
-            turn_rows(halves, x, rows, step, n, 2);
-            with->widen((char *)space, 4, (const char *)halves, 2, rows * n);
+            if (step == 2 * n) {
+                with->widen((char *)wide, 4, x, 2, rows * n);
+            }
+            else {
+                for (npy_intp r = 0; r < rows; r++) {
+                    with->widen((char *)(wide + r * n), 4, x + r * step, 2, n);
+                }
+            }
+            turn_rows(space, (const char *)wide, rows, 4 * n, n, 4);
         }
         else if (rows == 1) { /* a column as it stands */
             columns = x;
