@@ -1,7 +1,7 @@
 """Record what PyTorch's modules, initializers, optimizers and schedules give, for the tests of nn and optim.
 
 Run in an environment with PyTorch, from the root of the repository: `python tests/record_nn.py`. It rewrites
-tests/mindtorch_v2/data/nn.json with the outcome of every expression in tests/mindtorch_v2/nn_cases.py.
+tests/mindtorch_v2/data/nn.json with the outcome of every expression in tests/mindtorch_v2/nn_cases.py and optim_function_cases.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ TESTS = Path(__file__).parent / "mindtorch_v2"
 sys.path.insert(0, str(TESTS))
 
 import nn_cases  # noqa: E402
+import optim_function_cases  # noqa: E402
 
 
 def plain(value: Any) -> Any:
@@ -41,6 +42,9 @@ def main() -> None:
         "modules": [plain(nn_cases.run_module(torch, *case)) for case in nn_cases.MODULES],
         "inits": [plain(nn_cases.run_init(torch, math, *case)) for case in nn_cases.INITS],
         "optimizers": [],
+        "functions": [
+            plain(optim_function_cases.run_function(torch, *case)) for case in optim_function_cases.FUNCTIONS
+        ],
         "schedules": [],
     }
     for expression in nn_cases.OPTIMIZERS:

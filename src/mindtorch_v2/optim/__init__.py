@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from . import lr_scheduler, swa_utils
+from ._adafactor import Adafactor
+from ._muon import Muon
 from .adadelta import Adadelta
-from .adafactor import Adafactor
 from .adagrad import Adagrad
 from .adam import Adam
 from .adamax import Adamax
 from .adamw import AdamW
 from .asgd import ASGD
 from .lbfgs import LBFGS
-from .muon import Muon
 from .nadam import NAdam
 from .optimizer import Optimizer
 from .radam import RAdam

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from numpy import ndarray
@@ -13,7 +13,7 @@ from .._dispatch import native
 from .._pending import exposed
 from .._state import TLS, runs_plainly
 from .._tensor import Tensor, bump_version
-from .optimizer import Optimizer, _get_scalar_dtype, _use_grad_for_differentiable
+from .optimizer import Optimizer, _get_capturable_supported_devices, _get_scalar_dtype, _use_grad_for_differentiable
 
 
 def check_lr(lr: Any) -> None:
@@ -84,6 +84,9 @@ class SingleTensorOptimizer(Optimizer):
     _later_options: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False, "differentiable": False}
     # Entries of the state that were numbers in old state dicts.
     _scalar_state: ClassVar[tuple[str, ...]] = ("step",)
+    # What has to be on a device that captures, and whether PyTorch counts XLA among these.
+    _captured: ClassVar[str] = "params and state_steps"
+    _captured_by_xla: ClassVar[bool] = True
     _sparse_advice: ClassVar[str] = ""
     _sparse_name: ClassVar[str] = ""  # who refuses sparse gradients, where it is not the class itself
 
@@ -147,14 +150,27 @@ class SingleTensorOptimizer(Optimizer):
                 if len(state) == 0:
                     self._init_state(group, param, state)
                 ready.append((param, grad, state))
-            for param, grad, state in self._together(group, ready):
-                if group.get("maximize"):
-                    grad = -grad
-                if param.is_complex():
-                    self._update_complex(group, param, grad, state)
-                else:
-                    self._update(group, param, grad, state)
+            if ready:
+                self._advance(group, ready)
         return loss
+
+    def _advance(self, group: dict[str, Any], ready: list[tuple[Tensor, Tensor, dict]]) -> None:
+        """Update each row of parameter, gradient and state: what a step and the function of the same name share."""
+        capturable, maximize = group.get("capturable") and not group.get("fused"), group.get("maximize")
+        for param, grad, state in self._together(group, ready):
+            if capturable:
+                self._check_capturable(param, state)
+            if maximize:
+                grad = -grad
+            if param.is_complex():
+                self._update_complex(group, param, grad, state)
+            else:
+                self._update(group, param, grad, state)
+
+    def _check_capturable(self, param: Tensor, state: dict[str, Any]) -> None:
+        devices, kind = _get_capturable_supported_devices(self._captured_by_xla), param.device.type
+        if kind not in (*devices, "npu") or any(state[name].device.type != kind for name in self._scalar_state):
+            raise AssertionError(f"If capturable=True, {self._captured} must be on supported devices: {devices}.")
 
     def _update_complex(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         """Update a complex parameter as a real one of twice as many numbers."""
@@ -180,3 +196,60 @@ def step_group(
 def zeros_like(param: Tensor) -> Tensor:
     """Zeros in the layout of ``param``."""
     return torch.zeros_like(param, memory_format=torch.preserve_format)
+
+
+def check_tensors(name: str, values: Sequence[Any]) -> None:
+    """Raise RuntimeError for numbers in a list of scalars of the state."""
+    if not all(isinstance(value, Tensor) for value in values):
+        raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
+
+
+def unscale(
+    kind: str,
+    params: list[Tensor],
+    grads: list[Tensor],
+    fused: Any,
+    grad_scale: Tensor | None,
+    found_inf: Tensor | None,
+) -> bool:
+    """Divide the gradients of a fused step by their scale, in place: whether to step, as without infinite ones.
+
+    Raises AssertionError for a step that is not fused, NotImplementedError for complex parameters.
+    """
+    if not fused:
+        if grad_scale is not None or found_inf is not None:
+            raise AssertionError("Expected grad_scale and found_inf to be None")
+        return True
+    if found_inf is not None and found_inf.item() == 1:
+        return False
+    for param in params:
+        if param.is_complex():
+            dtype = "ComplexDouble" if param.dtype == torch.complex128 else "ComplexFloat"
+            raise NotImplementedError(f"\"fused_{kind}_kernel\" not implemented for '{dtype}'")
+    if grad_scale is not None:
+        for grad in grads:
+            grad.div_(scalar(grad_scale).to(grad.device))
+    return True
+
+
+def run(
+    kind: type[SingleTensorOptimizer],
+    group: dict[str, Any],
+    params: list[Tensor],
+    grads: list[Tensor],
+    lists: Mapping[str, Sequence[Any]],
+) -> list[dict[str, Any]]:
+    """Step parameters as an optimizer of a kind with these options; ``lists`` has its state by its names of the entries.
+
+    Returns the states of the parameters. Raises AssertionError for a differentiable step of lists.
+    """
+    if group.get("foreach") and group["differentiable"] and params:
+        raise AssertionError("_foreach ops don't support autograd")
+    # Steps run without autograd, but functions as they are called: kernels that it cannot see are not for what it records.
+    tensors = (*params, *grads, *(value for value in group.values() if isinstance(value, Tensor)))
+    group["recorded"] = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    # Updates read the options and the state that they are given, and nothing of the optimizer.
+    stepper = object.__new__(kind)
+    states = [{name: values[place] for name, values in lists.items()} for place in range(len(params))]
+    stepper._advance(group, [(param, grads[place], states[place]) for place, param in enumerate(params)])
+    return states

@@ -5,16 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, check_lr, check_positive, number, scalar, zeros_like
+from ._single import (
+    SingleTensorOptimizer,
+    check_lr,
+    check_positive,
+    check_tensors,
+    number,
+    run,
+    scalar,
+    zeros_like,
+)
 from .optimizer import ParamsT
 
-__all__ = ["Adadelta"]
+__all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(SingleTensorOptimizer):
     """Steps by the gradient times the ratio of the running means of squared steps and gradients. Raises ValueError."""
 
     _later_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    _captured_by_xla = False
 
     def __init__(
         self,
@@ -65,3 +75,35 @@ class Adadelta(SingleTensorOptimizer):
         delta.div_(root).mul_(grad)
         past.mul_(rho).addcmul_(delta, delta, value=1 - rho)
         param.add_(delta, alpha=-number(scalar(group["lr"])))
+
+
+def adadelta(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    acc_deltas: list[Tensor],
+    state_steps: list[Tensor],
+    capturable: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
+    """Update the parameters once, as `Adadelta` does, with the state in lists; both change in place. Raises RuntimeError for numbers in `state_steps`, AssertionError."""
+    check_tensors("state_steps", state_steps)
+    group = {
+        "lr": lr,
+        "rho": rho,
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+        "capturable": capturable,
+        "foreach": foreach,
+        "differentiable": differentiable,
+    }
+    run(Adadelta, group, params, grads, {"step": state_steps, "square_avg": square_avgs, "acc_delta": acc_deltas})

@@ -7,10 +7,20 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, check_fused, check_lr, check_positive, number, scalar
+from ._single import (
+    SingleTensorOptimizer,
+    check_fused,
+    check_lr,
+    check_positive,
+    check_tensors,
+    number,
+    run,
+    scalar,
+    unscale,
+)
 from .optimizer import ParamsT
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(SingleTensorOptimizer):
@@ -92,3 +102,44 @@ class Adagrad(SingleTensorOptimizer):
             grad._indices(), grad._values() / roots, grad.size(), check_invariants=False, is_coalesced=True
         )
         param.add_(moved, alpha=-rate)
+
+
+def adagrad(
+    params: list[Tensor],
+    grads: list[Tensor],
+    state_sums: list[Tensor],
+    state_steps: list[Tensor],
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """Update the parameters once, as `Adagrad` does, with the state in lists; both change in place. Raises RuntimeError for numbers in `state_steps`, AssertionError."""
+    check_tensors("state_steps", state_steps)
+    if not params:
+        return
+    if fused and (has_sparse_grad or has_complex):
+        raise RuntimeError("`fused` does not support sparse grad or complex param")
+    if fused and differentiable:
+        raise RuntimeError("adagrad with fused=True does not support differentiable=True")
+    if not unscale("adagrad", params, grads, fused, grad_scale, found_inf):
+        return
+    group = {
+        "lr": lr,
+        "lr_decay": lr_decay,
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+        "foreach": foreach,
+        "differentiable": differentiable,
+    }
+    run(Adagrad, group, params, grads, {"step": state_steps, "sum": state_sums})

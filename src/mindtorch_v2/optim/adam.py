@@ -16,14 +16,17 @@ from ._single import (
     check_fused,
     check_lr,
     check_positive,
+    check_tensors,
     number,
+    run,
     scalar,
     step_group,
+    unscale,
     zeros_like,
 )
 from .optimizer import ParamsT
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "adam"]
 
 
 class Adam(SingleTensorOptimizer):
@@ -141,7 +144,7 @@ class Adam(SingleTensorOptimizer):
     def _in_one_pass(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> bool:
         """Let a kernel do the whole update: whether it could."""
         decay = group["weight_decay"]
-        if group["capturable"] or group["differentiable"] or isinstance(decay, Tensor):
+        if group["capturable"] or group["differentiable"] or isinstance(decay, Tensor) or group.get("recorded"):
             return False
         if param.device.type == "npu":
             return self._on_npu(group, param, grad, state)
@@ -195,3 +198,71 @@ class Adam(SingleTensorOptimizer):
             square = largest
         denominator = (square.sqrt() / (root * negative_size)).add_(eps / negative_size)
         param.addcdiv_(mean.clone() if differentiable else mean, denominator)
+
+
+def adam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    decoupled_weight_decay: bool = False,
+    *,
+    amsgrad: bool,
+    beta1: float | Tensor,
+    beta2: float | Tensor,
+    lr: float | Tensor,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """Update the parameters once, as `Adam` does, with the state in lists; both change in place. Raises RuntimeError for numbers in `state_steps`, AssertionError, ValueError."""
+    check_tensors("state_steps", state_steps)
+    if not params:
+        return
+    if fused and differentiable:
+        raise RuntimeError("Adam with fused=True does not support differentiable=True")
+    if foreach and not fused:
+        _check_lists(lr, beta1, beta2, capturable)
+    if not unscale("adam", params, grads, fused, grad_scale, found_inf):
+        return
+    group = {
+        "lr": lr,
+        "betas": (beta1, beta2),
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "amsgrad": amsgrad,
+        "maximize": maximize,
+        "foreach": foreach,
+        "fused": fused,
+        "capturable": capturable,
+        "differentiable": differentiable,
+        "decoupled_weight_decay": decoupled_weight_decay,
+    }
+    lists = {"step": state_steps, "exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs}
+    if amsgrad:
+        lists["max_exp_avg_sq"] = max_exp_avg_sqs
+    run(Adam, group, params, grads, lists)
+
+
+def _check_lists(lr: float | Tensor, beta1: float | Tensor, beta2: float | Tensor, capturable: bool) -> None:
+    """Raise for tensors among the options of a step of lists, which takes them where a graph captures it only."""
+    if isinstance(lr, Tensor):
+        if not capturable:
+            raise RuntimeError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        if lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+    for name, beta in (("beta1", beta1), ("beta2", beta2)):
+        if isinstance(beta, Tensor):
+            if not capturable:
+                raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
+            if beta.numel() != 1:
+                raise ValueError(f"Tensor {name} must be 1-element")

@@ -7,10 +7,20 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, check_betas, check_lr, check_positive, number, scalar, zeros_like
+from ._single import (
+    SingleTensorOptimizer,
+    check_betas,
+    check_lr,
+    check_positive,
+    check_tensors,
+    number,
+    run,
+    scalar,
+    zeros_like,
+)
 from .optimizer import ParamsT
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 class Adamax(SingleTensorOptimizer):
@@ -72,3 +82,36 @@ class Adamax(SingleTensorOptimizer):
         else:
             rate = lr / (1 - beta1 ** state["step"].item())
             param.addcdiv_(mean, largest, value=-number(rate))
+
+
+def adamax(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+) -> None:
+    """Update the parameters once, as `Adamax` does, with the state in lists; both change in place. Raises RuntimeError for numbers in `state_steps`, AssertionError."""
+    check_tensors("state_steps", state_steps)
+    group = {
+        "lr": lr,
+        "betas": (beta1, beta2),
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+        "foreach": foreach,
+        "differentiable": differentiable,
+        "capturable": capturable,
+    }
+    run(Adamax, group, params, grads, {"step": state_steps, "exp_avg": exp_avgs, "exp_inf": exp_infs})

@@ -7,10 +7,18 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, check_lr, check_positive, number, scalar, zeros_like
+from ._single import (
+    SingleTensorOptimizer,
+    check_lr,
+    check_positive,
+    number,
+    run,
+    scalar,
+    zeros_like,
+)
 from .optimizer import ParamsT, _get_scalar_dtype
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 class ASGD(SingleTensorOptimizer):
@@ -18,6 +26,7 @@ class ASGD(SingleTensorOptimizer):
 
     _later_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
     _scalar_state = ("step", "eta", "mu")
+    _captured = "params, mus, etas, and state_steps"
 
     def __init__(
         self,
@@ -81,3 +90,37 @@ class ASGD(SingleTensorOptimizer):
             count = step.item()
             eta.copy_(torch.as_tensor(lr / ((1 + lambd * lr * count) ** alpha)))
             mu.copy_(torch.as_tensor(1 / max(1, count - t0)))
+
+
+def asgd(
+    params: list[Tensor],
+    grads: list[Tensor],
+    axs: list[Tensor],
+    mus: list[Tensor],
+    etas: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lambd: float,
+    lr: float,
+    t0: float,
+    alpha: float,
+    weight_decay: float,
+) -> None:
+    """Update the parameters once, as `ASGD` does, with the state in lists; both change in place. Raises AssertionError."""
+    group = {
+        "lr": lr,
+        "lambd": lambd,
+        "alpha": alpha,
+        "t0": t0,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+        "foreach": foreach,
+        "differentiable": differentiable,
+        "capturable": capturable,
+    }
+    run(ASGD, group, params, grads, {"step": state_steps, "eta": etas, "mu": mus, "ax": axs})

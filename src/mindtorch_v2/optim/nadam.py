@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, check_betas, check_lr, check_positive, number, scalar, zeros_like
+from ._single import (
+    SingleTensorOptimizer,
+    check_betas,
+    check_lr,
+    check_positive,
+    check_tensors,
+    number,
+    run,
+    scalar,
+    zeros_like,
+)
 from .optimizer import ParamsT
 
-__all__ = ["NAdam"]
+__all__ = ["NAdam", "nadam"]
 
 
 class NAdam(SingleTensorOptimizer):
@@ -22,6 +32,7 @@ class NAdam(SingleTensorOptimizer):
         "decoupled_weight_decay": False,
     }
     _scalar_state = ("step", "mu_product")
+    _captured = "params, mu_products and state_steps"
 
     def __init__(
         self,
@@ -91,3 +102,48 @@ class NAdam(SingleTensorOptimizer):
             present = product.item()
             param.addcdiv_(grad, denominator, value=number(-lr * (1.0 - mu) / (1.0 - present)))
             param.addcdiv_(mean, denominator, value=number(-lr * mu_next / (1.0 - present * mu_next)))
+
+
+def nadam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    momentum_decay: float,
+    eps: float,
+) -> None:
+    """Update the parameters once, as `NAdam` does, with the state in lists; both change in place. Raises RuntimeError for numbers in `state_steps` or `mu_products`, AssertionError."""
+    check_tensors("state_steps", state_steps)
+    check_tensors("mu_products", mu_products)
+    group = {
+        "lr": lr,
+        "betas": (beta1, beta2),
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "momentum_decay": momentum_decay,
+        "decoupled_weight_decay": decoupled_weight_decay,
+        "maximize": maximize,
+        "foreach": foreach,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    run(
+        NAdam,
+        group,
+        params,
+        grads,
+        {"step": state_steps, "mu_product": mu_products, "exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs},
+    )

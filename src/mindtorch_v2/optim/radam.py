@@ -7,10 +7,19 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, check_betas, check_lr, check_positive, scalar, zeros_like
+from ._single import (
+    SingleTensorOptimizer,
+    check_betas,
+    check_lr,
+    check_positive,
+    check_tensors,
+    run,
+    scalar,
+    zeros_like,
+)
 from .optimizer import ParamsT
 
-__all__ = ["RAdam"]
+__all__ = ["RAdam", "radam"]
 
 
 class RAdam(SingleTensorOptimizer):
@@ -93,3 +102,38 @@ class RAdam(SingleTensorOptimizer):
             param.add_(corrected * lr * adaption() * rectification(), alpha=-1.0)
         else:
             param.add_(corrected * lr, alpha=-1.0)
+
+
+def radam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    eps: float,
+) -> None:
+    """Update the parameters once, as `RAdam` does, with the state in lists; both change in place. Raises RuntimeError for numbers in `state_steps`, AssertionError."""
+    check_tensors("state_steps", state_steps)
+    group = {
+        "lr": lr,
+        "betas": (beta1, beta2),
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "decoupled_weight_decay": decoupled_weight_decay,
+        "maximize": maximize,
+        "foreach": foreach,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    run(RAdam, group, params, grads, {"step": state_steps, "exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs})

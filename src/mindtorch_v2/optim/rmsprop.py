@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, check_lr, check_positive, number, scalar, zeros_like
+from ._single import (
+    SingleTensorOptimizer,
+    check_lr,
+    check_positive,
+    check_tensors,
+    number,
+    run,
+    scalar,
+    zeros_like,
+)
 from .optimizer import ParamsT
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(SingleTensorOptimizer):
@@ -83,3 +92,45 @@ class RMSprop(SingleTensorOptimizer):
             param.add_(buffer, alpha=-lr)
         else:
             param.addcdiv_(grad, root, value=-lr)
+
+
+def rmsprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> None:
+    """Update the parameters once, as `RMSprop` does, with the state in lists; both change in place. Raises RuntimeError for numbers in `state_steps`, AssertionError."""
+    check_tensors("state_steps", state_steps)
+    group = {
+        "lr": lr,
+        "momentum": momentum,
+        "alpha": alpha,
+        "eps": eps,
+        "centered": centered,
+        "weight_decay": weight_decay,
+        "capturable": capturable,
+        "foreach": foreach,
+        "maximize": maximize,
+        "differentiable": differentiable,
+    }
+    lists = {"step": state_steps, "square_avg": square_avgs}
+    if momentum > 0:
+        lists["momentum_buffer"] = momentum_buffer_list
+    if centered:
+        lists["grad_avg"] = grad_avgs
+    run(RMSprop, group, params, grads, lists)

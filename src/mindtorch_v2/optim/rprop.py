@@ -7,10 +7,17 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, check_lr, number, zeros_like
+from ._single import (
+    SingleTensorOptimizer,
+    check_lr,
+    check_tensors,
+    number,
+    run,
+    zeros_like,
+)
 from .optimizer import ParamsT
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 class Rprop(SingleTensorOptimizer):
@@ -64,3 +71,33 @@ class Rprop(SingleTensorOptimizer):
         grad = torch.where(sign.lt(0), torch.zeros_like(grad), grad)
         param.addcmul_(grad.sign(), size, value=-1)
         previous.copy_(grad)
+
+
+def rprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
+    """Update the parameters once, as `Rprop` does, with the state in lists; both change in place. Raises RuntimeError for numbers in `state_steps`, AssertionError."""
+    check_tensors("state_steps", state_steps)
+    group = {
+        "etas": (etaminus, etaplus),
+        "step_sizes": (step_size_min, step_size_max),
+        "foreach": foreach,
+        "maximize": maximize,
+        "differentiable": differentiable,
+        "capturable": capturable,
+    }
+    run(Rprop, group, params, grads, {"step": state_steps, "prev": prevs, "step_size": step_sizes})

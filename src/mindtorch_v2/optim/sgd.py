@@ -8,10 +8,20 @@ import mindtorch_v2 as torch
 
 from .._backends.cpu.ops.optim import sgd_step
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, arrays, changed, check_fused, number, scalar, step_group
+from ._single import (
+    SingleTensorOptimizer,
+    arrays,
+    changed,
+    check_fused,
+    number,
+    run,
+    scalar,
+    step_group,
+    unscale,
+)
 from .optimizer import ParamsT
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 
 
 class SGD(SingleTensorOptimizer):
@@ -128,6 +138,8 @@ class SGD(SingleTensorOptimizer):
         buffer = state.get("momentum_buffer")
         if group["differentiable"] or isinstance(decay, Tensor) or (momentum != 0 and buffer is None):
             return False
+        if group.get("recorded"):
+            return False
         kept = () if buffer is None else (buffer,)
         plain = arrays(param, grad, *kept)
         if plain is None:
@@ -145,3 +157,44 @@ def _is_near(row: tuple[Tensor, Tensor, dict]) -> bool:
     """Whether a parameter and its gradient are dense real tensors of an NPU."""
     param, grad, _ = row
     return param.device.type == grad.device.type == "npu" and not (grad.is_sparse or param.is_complex())
+
+
+def sgd(
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """Update the parameters once, as `SGD` does, with the state in lists; both change in place. Where there is no momentum buffer yet, it comes into its list. Raises RuntimeError, AssertionError."""
+    fused = fused and not foreach
+    if not params:
+        return
+    if fused and has_sparse_grad:
+        raise RuntimeError("`_fused_sgd` does not support sparse gradients")
+    if not unscale("sgd", params, d_p_list, fused, grad_scale, found_inf):
+        return
+    group = {
+        "lr": lr,
+        "momentum": momentum,
+        "dampening": dampening,
+        "weight_decay": weight_decay,
+        "nesterov": nesterov,
+        "maximize": maximize,
+        "foreach": foreach,
+        "differentiable": False,
+    }
+    states = run(SGD, group, params, d_p_list, {"momentum_buffer": momentum_buffer_list} if momentum != 0 else {})
+    if momentum != 0:
+        for place, state in enumerate(states):
+            momentum_buffer_list[place] = state["momentum_buffer"]

@@ -7,10 +7,16 @@ from typing import Any, cast
 import mindtorch_v2 as torch
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, number, scalar, zeros_like
+from ._single import (
+    SingleTensorOptimizer,
+    number,
+    run,
+    scalar,
+    zeros_like,
+)
 from .optimizer import ParamsT
 
-__all__ = ["Adafactor"]
+__all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(SingleTensorOptimizer):
@@ -80,14 +86,57 @@ class Adafactor(SingleTensorOptimizer):
             param.mul_(1 - lr * group["weight_decay"])
         if grad.dim() > 1:
             rows, cols = state["row_var"], state["col_var"]
+            if rows is None or cols is None:
+                raise AssertionError("row_var and col_var should be defined when grad is multidimensional")
             rows.lerp_(torch.norm(grad, dim=-1, keepdim=True).square_().div_(grad.size(-1)), share)
             cols.lerp_(torch.norm(grad, dim=-2, keepdim=True).square_().div_(grad.size(-2)), share)
             variance = rows @ cols
             variance.div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
         else:
+            if state["variance"] is None:
+                raise AssertionError("variance should be defined when grad is a vector")
             state["variance"].lerp_(grad * grad, share)
             variance = state["variance"].clone()
         update = variance.clamp_(min=eps1 * eps1).rsqrt_()
         update.mul_(grad)
         clipped = max(1.0, update.norm(2).item() / (update.numel() ** 0.5 * group["d"]))
         param.add_(update, alpha=number(-rate / clipped))
+
+
+def adafactor(
+    params: list[Tensor],
+    grads: list[Tensor],
+    row_vars: list[Tensor | None],
+    col_vars: list[Tensor | None],
+    variances: list[Tensor | None],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    *,
+    d: float,
+    lr: float | Tensor,
+    beta2_decay: float,
+    weight_decay: float,
+    eps1: float | None,
+    eps2: float,
+    maximize: bool,
+) -> None:
+    """Update the parameters once, as `Adafactor` does, with the state in lists; both change in place. Raises RuntimeError for numbers in `state_steps`, AssertionError."""
+    if not all(isinstance(step, Tensor) for step in state_steps):
+        raise RuntimeError("`state_steps` argument must contain a list of singleton tensors")
+    if grad_scale is not None or found_inf is not None:
+        raise AssertionError("Grad scaling should occur outside of optimizer.step()")
+    if any(param.is_complex() for param in params):
+        raise RuntimeError("Adafactor does not support complex parameters")
+    group = {
+        "lr": lr,
+        "beta2_decay": beta2_decay,
+        "eps": (eps1, eps2),
+        "d": d,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+    }
+    lists = {"step": state_steps, "row_var": row_vars, "col_var": col_vars, "variance": variances}
+    run(Adafactor, group, params, grads, lists)

@@ -8,7 +8,13 @@ from typing import Any, cast
 import mindtorch_v2 as torch
 
 from .._tensor import Tensor
-from ._single import SingleTensorOptimizer, number, scalar, zeros_like
+from ._single import (
+    SingleTensorOptimizer,
+    number,
+    run,
+    scalar,
+    zeros_like,
+)
 from .optimizer import ParamsT
 
 __all__ = ["Muon"]
@@ -88,13 +94,51 @@ class Muon(SingleTensorOptimizer):
 
     def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         lr, momentum, buffer = number(scalar(group["lr"])), group["momentum"], state["momentum_buffer"]
+        if grad.ndim != 2:
+            raise ValueError("Param gradient must be a 2D matrix")
         buffer.lerp_(grad, 1 - momentum)
         update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
         update = _orthogonalized(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
         rows, cols = param.shape
         if group["adjust_lr_fn"] == "match_rms_adamw":
             factor = 0.2 * math.sqrt(max(rows, cols))
-        else:
+        elif group["adjust_lr_fn"] in (None, "original"):
             factor = math.sqrt(max(1, rows / cols))
+        else:
+            factor = 1.0
         param.mul_(1 - lr * group["weight_decay"])
         param.add_(update, alpha=-lr * factor)
+
+
+def muon(
+    params: list[Tensor],
+    grads: list[Tensor],
+    muon_momentum_bufs: list[Tensor],
+    *,
+    foreach: bool | None = None,
+    lr: float,
+    weight_decay: float,
+    momentum: float,
+    nesterov: bool,
+    ns_coefficients: tuple[float, float, float],
+    ns_steps: int,
+    eps: float,
+    adjust_lr_fn: str | None,
+    has_complex: bool,
+) -> None:
+    """Update the parameters once, as `Muon` does, with the state in lists; both change in place. Raises RuntimeError, ValueError."""
+    if foreach:
+        raise RuntimeError("Foreach is not supported for Muon yet")
+    if has_complex or any(param.is_complex() for param in params):
+        raise ValueError("Complex parameters are not supported")
+    group = {
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "momentum": momentum,
+        "nesterov": nesterov,
+        "ns_coefficients": ns_coefficients,
+        "eps": eps,
+        "ns_steps": ns_steps,
+        "adjust_lr_fn": adjust_lr_fn,
+    }
+    run(Muon, group, params, grads, {"momentum_buffer": muon_momentum_bufs})
