@@ -350,6 +350,18 @@ def test_in_a_pipeline():
     assert added.sum() == 8 and again.sum() == 40
 
 
+def test_what_a_pipeline_reads_before_a_sparse_tensor_is_added_in_place():
+    dense, rows = torch.zeros(3, 2), S(torch.tensor([[0, 2]]), torch.ones(2, 2), (3, 2))
+    with torch.pipeline():
+        before = dense.clone()
+        dense.add_(rows)
+        between = dense * 2
+        dense.add_(rows)
+    assert before.tolist() == [[0.0, 0.0]] * 3
+    assert between.tolist() == [[2.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
+    assert dense.tolist() == [[2.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
+
+
 def test_without_elements():
     """Shapes on the meta device."""
     made = torch.empty(2, 3, layout=torch.sparse_coo, device="meta")

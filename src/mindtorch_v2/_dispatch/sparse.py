@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from .._above import module_above
 from .._layout import strided
-from .._pending import settled
+from .._pending import exposed, settled
 from .._rules.promotion import can_cast
 from .._sparse_payload import CooPayload, CscPayload, CsrPayload, SparsePayload
 from .._state import SPARSE, TLS
@@ -212,6 +212,8 @@ def run_inplace(op: Operator, kernel: Callable, args: tuple) -> Tensor:
         if target._nr:
             kept._nr = target._nr
         before = (kept, *args[1:])
+    if TLS.pipeline is not None and (op.is_inplace or takes_out(kernel)):
+        exposed(target)  # the kernel writes now: what is recorded and reads the elements of before comes first
     if op.is_inplace:
         _run(kernel, op, args)
     else:
