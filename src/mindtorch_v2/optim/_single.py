@@ -84,6 +84,8 @@ class SingleTensorOptimizer(Optimizer):
     _later_options: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False, "differentiable": False}
     # Entries of the state that were numbers in old state dicts.
     _scalar_state: ClassVar[tuple[str, ...]] = ("step",)
+    # Whether autograd sees the updates: steps run without it, functions as they are called, and kernels that it cannot see are not for these.
+    _recorded: bool = False
     # What has to be on a device that captures, and whether PyTorch counts XLA among these.
     _captured: ClassVar[str] = "params and state_steps"
     _captured_by_xla: ClassVar[bool] = True
@@ -245,11 +247,10 @@ def run(
     """
     if group.get("foreach") and group["differentiable"] and params:
         raise AssertionError("_foreach ops don't support autograd")
-    # Steps run without autograd, but functions as they are called: kernels that it cannot see are not for what it records.
-    tensors = (*params, *grads, *(value for value in group.values() if isinstance(value, Tensor)))
-    group["recorded"] = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-    # Updates read the options and the state that they are given, and nothing of the optimizer.
+    # Updates read the options and the state that they are given, and of the optimizer nothing that is made with it.
     stepper = object.__new__(kind)
+    tensors = (*params, *grads, *(value for value in group.values() if isinstance(value, Tensor)))
+    stepper._recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
     states = [{name: values[place] for name, values in lists.items()} for place in range(len(params))]
     stepper._advance(group, [(param, grads[place], states[place]) for place, param in enumerate(params)])
     return states

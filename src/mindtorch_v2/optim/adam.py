@@ -144,7 +144,7 @@ class Adam(SingleTensorOptimizer):
     def _in_one_pass(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> bool:
         """Let a kernel do the whole update: whether it could."""
         decay = group["weight_decay"]
-        if group["capturable"] or group["differentiable"] or isinstance(decay, Tensor) or group.get("recorded"):
+        if group["capturable"] or group["differentiable"] or isinstance(decay, Tensor) or self._recorded:
             return False
         if param.device.type == "npu":
             return self._on_npu(group, param, grad, state)

@@ -138,7 +138,7 @@ class SGD(SingleTensorOptimizer):
         buffer = state.get("momentum_buffer")
         if group["differentiable"] or isinstance(decay, Tensor) or (momentum != 0 and buffer is None):
             return False
-        if group.get("recorded"):
+        if self._recorded:
             return False
         kept = () if buffer is None else (buffer,)
         plain = arrays(param, grad, *kept)
