@@ -116,7 +116,7 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs)
         take_type(accumulate, &S.accumulate) < 0 || take_type(saved_output, &S.saved_output) < 0) {
         return NULL;
     }
-    const Slot of_tensor[] = {{"_data", &S.at_data}, {"_dtype", &S.at_dtype}, {"_node", &S.at_node},
+    const Slot of_tensor[] = {{"_payload", &S.at_data}, {"_dtype", &S.at_dtype}, {"_node", &S.at_node},
                               {"_base", &S.at_base}, {"_rare", &S.at_rare},   {NULL, NULL}};
     const Slot of_rare[] = {{"version", &S.at_count}, {"number", &S.at_number},   {"epoch", &S.at_epoch},
                             {"shares", &S.at_shares}, {"grad", &S.at_grad},       {"retains", &S.at_retains},

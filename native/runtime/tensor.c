@@ -275,7 +275,7 @@ static PyObject *get_shape(PyObject *self, void *closure)
     }
     PyObject *data = SLOT(self, S.at_data);
     if (data == NULL) {
-        PyErr_SetString(PyExc_AttributeError, "_data");
+        PyErr_SetString(PyExc_AttributeError, "_payload");
         return NULL;
     }
     PyObject *shape = PyObject_GetAttr(data, S.shape);
@@ -307,7 +307,7 @@ static PyObject *get_ndim(PyObject *self, void *closure)
     }
     PyObject *data = SLOT(self, S.at_data);
     if (data == NULL) {
-        PyErr_SetString(PyExc_AttributeError, "_data");
+        PyErr_SetString(PyExc_AttributeError, "_payload");
         return NULL;
     }
     return PyObject_GetAttrString(data, "ndim");

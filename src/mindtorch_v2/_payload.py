@@ -1,4 +1,4 @@
-"""Payloads: what a tensor of each device holds in `_data`, and the few questions every device answers about it.
+"""Payloads: what a tensor of each device holds in `_payload`, and the few questions every device answers about it.
 
 A CPU payload is a `numpy.ndarray`, a meta payload a `MetaPayload`, that of an NPU a `NpuPayload`. Kernels and the generated code see nothing else.
 """

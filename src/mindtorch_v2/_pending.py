@@ -1,4 +1,4 @@
-"""Payloads of tensors whose operators are recorded and have not run: what pipeline mode puts in a tensor's `_data`.
+"""Payloads of tensors whose operators are recorded and have not run: what pipeline mode puts in a tensor's `_payload`.
 
 Note [Pending payloads]
 A pending payload knows shape, stride, dtype, offset and device, as every payload does, so rules, views, history and printing of shapes work
@@ -125,15 +125,15 @@ def exposed(tensor: Any) -> Any:
 
 def current(tensor: Any) -> Any:
     """The payload of a tensor; a pending one is replaced when its elements are there."""
-    data = tensor._data
+    data = tensor._payload
     if data.__class__ is PendingPayload and not data.is_pending:
-        data = tensor._data = data.settle()
+        data = tensor._payload = data.settle()
     return data
 
 
 def settled(tensor: Any) -> Any:
     """The real payload of a tensor; a pending one is made real first, and replaced."""
-    data = tensor._data
+    data = tensor._payload
     if data.__class__ is PendingPayload:
-        data = tensor._data = data.settle()
+        data = tensor._payload = data.settle()
     return data

@@ -208,8 +208,8 @@ def tensor_repr(t: Any, *, tensor_contents: str | None = None) -> str:
     cls = type(t)
     prefix = "tensor(" if _state.is_plain_class(cls) else f"{cls.__name__}("
     indent = len(prefix)
-    if isinstance(t._data, SparsePayload):
-        return _sparse_repr(t, t._data, prefix, tensor_contents)
+    if isinstance(t._payload, SparsePayload):
+        return _sparse_repr(t, t._payload, prefix, tensor_contents)
     suffixes = []
     dtype_suffix = f"dtype={t.dtype}"
     default = _dtype.get_default_dtype()

@@ -71,11 +71,11 @@ class CooPayload(SparsePayload):
 
     @property
     def sparse_dim(self) -> int:
-        return self.indices._data.shape[0]
+        return self.indices._payload.shape[0]
 
     @property
     def nnz(self) -> int:
-        return self.values._data.shape[0]
+        return self.values._payload.shape[0]
 
     def like(self, values: Tensor, shape: tuple | None = None) -> CooPayload:
         """Other values at the same coordinates."""
@@ -115,11 +115,11 @@ class CompressedPayload(SparsePayload):
     @property
     def batch(self) -> int:
         """How many dimensions are batches of matrices."""
-        return self.begins._data.ndim - 1
+        return self.begins._payload.ndim - 1
 
     @property
     def nnz(self) -> int:
-        return self.within._data.shape[-1]
+        return self.within._payload.shape[-1]
 
     def like(self, values: Tensor, shape: tuple | None = None) -> CompressedPayload:
         """Other values at the same places."""
@@ -166,4 +166,4 @@ class CscPayload(CompressedPayload):
 
 def is_sparse(tensor: Any) -> bool:
     """Whether a tensor holds its elements in a sparse layout."""
-    return isinstance(tensor._data, SparsePayload)
+    return isinstance(tensor._payload, SparsePayload)

@@ -533,7 +533,7 @@ def _move_tensors(last: ndarray, root: ndarray) -> None:
     for thing in gc.get_objects():
         if not issubclass(type(thing), Tensor):
             continue
-        data = thing._data
+        data = thing._payload
         if data.__class__ is PendingPayload:  # what has not run yet has no memory
             if data.storage.is_pending or data.storage.value.error is not None:
                 continue
@@ -541,7 +541,7 @@ def _move_tensors(last: ndarray, root: ndarray) -> None:
         if data.__class__ is ndarray and owner(data) is last:
             size = data.itemsize
             strides = tuple(step // size for step in data.strides)
-            thing._data = view_of_root(root, data.shape, strides, (address(data) - start) // size, data.dtype)
+            thing._payload = view_of_root(root, data.shape, strides, (address(data) - start) // size, data.dtype)
 
 
 def _untyped_from_bytes(content: bytes) -> UntypedStorage:

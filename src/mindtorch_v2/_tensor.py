@@ -216,10 +216,10 @@ TensorBase.__module__ = "torch._C"
 class Tensor(TensorBase):
     """A multi-dimensional array of one dtype on one device, with an optional gradient history."""
 
-    __slots__ = ("_data", "_dtype", "_node", "_base", "_rare", "__dict__", "__weakref__")
+    __slots__ = ("_payload", "_dtype", "_node", "_base", "_rare", "__dict__", "__weakref__")
 
     if TYPE_CHECKING:
-        _data: Any
+        _payload: Any
         _dtype: dtype
         _node: Any
         _base: Tensor | None
@@ -255,26 +255,26 @@ class Tensor(TensorBase):
 
     @property
     def shape(self) -> Size:
-        return Size(self._data.shape)
+        return Size(self._payload.shape)
 
     @property
     def device(self) -> device:
-        data = self._data
+        data = self._payload
         return CPU if data.__class__ is ndarray else data.device
 
     @property
     def _pending(self) -> bool:
         """Whether the operators that give its elements are recorded and have not run: see `torch.pipeline`."""
-        data = self._data
+        data = self._payload
         return data.__class__ is PendingPayload and data.is_pending
 
     @property
     def ndim(self) -> int:
-        return self._data.ndim
+        return self._payload.ndim
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return self._data.ndim
+        return self._payload.ndim
 
     ndimension = dim
 
@@ -287,8 +287,8 @@ class Tensor(TensorBase):
     def size(self, dim: int | None = None) -> Size | int:
         """The shape, or the size of one dimension. IndexError when `dim` is out of range."""
         if dim is None:
-            return Size(self._data.shape)
-        shape = self._data.shape
+            return Size(self._payload.shape)
+        shape = self._payload.shape
         return shape[_wrap_dim(_dimension("size", dim), len(shape))]
 
     @overload
@@ -299,23 +299,23 @@ class Tensor(TensorBase):
 
     def stride(self, dim: int | None = None) -> tuple | int:
         """Steps between elements along each dimension, in elements; or along one dimension."""
-        strides = _payload.stride_of(self._data)
+        strides = _payload.stride_of(self._payload)
         return strides if dim is None else strides[_wrap_dim(_dimension("stride", dim), len(strides))]
 
     def storage_offset(self) -> int:
         """Where the first element stands in the storage, in elements."""
-        return _payload.offset_of(self._data)
+        return _payload.offset_of(self._payload)
 
     @property
     def _geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """(shape, stride, storage offset): what derivatives of views keep of a tensor."""
-        data = self._data
+        data = self._payload
         return tuple(data.shape), _payload.stride_of(data), _payload.offset_of(data)
 
     def numel(self) -> int:
         """The number of elements."""
         # A class of other people's may keep a tensor of its own by that name, whose `size` is a method.
-        return math.prod(self._data.shape)
+        return math.prod(self._payload.shape)
 
     nelement = numel
 
@@ -329,12 +329,12 @@ class Tensor(TensorBase):
 
     @property
     def nbytes(self) -> int:
-        if isinstance(self._data, SparsePayload):
+        if isinstance(self._payload, SparsePayload):
             raise RuntimeError(
                 "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the indices and "
                 "values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()"
             )
-        return self._data.size * self._dtype.itemsize
+        return self._payload.size * self._dtype.itemsize
 
     @property
     def _version(self) -> int:
@@ -386,7 +386,7 @@ _state.register_plain(Tensor)
 def wrap(payload: Any, kind: dtype) -> Tensor:
     """The one function that makes a Tensor: a plain one without history."""
     made = _new(Tensor)
-    made._data = payload
+    made._payload = payload
     made._dtype = kind
     made._node = None
     made._base = made._rare = None
@@ -396,7 +396,7 @@ def wrap(payload: Any, kind: dtype) -> Tensor:
 def wrap_view(payload: Any, source: Tensor) -> Tensor:
     """A Tensor whose payload is a view of `source`'s; without history."""
     made = _new(Tensor)
-    made._data = payload
+    made._payload = payload
     made._dtype = source._dtype
     made._node = made._rare = None
     base = source._base
@@ -407,7 +407,7 @@ def wrap_view(payload: Any, source: Tensor) -> Tensor:
 def alias_as(cls: type, tensor: Tensor, requires_grad: bool = False) -> Any:
     """A tensor of class `cls` (Tensor or a subclass) that shares the payload and version of a tensor, detached from its history."""
     made = _new(cls)
-    made._data = tensor._data
+    made._payload = tensor._payload
     made._dtype = tensor._dtype
     made._node = None
     made._base = made._rare = None

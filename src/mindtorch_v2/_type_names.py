@@ -27,6 +27,6 @@ def type_name(tensor: Tensor) -> str:
     """`torch.FloatTensor`, `torch.cuda.FloatTensor`, ..."""
     legacy = _BY_DTYPE.get(tensor._dtype, f"{tensor._dtype.cpp}Tensor")
     where = tensor.device.type
-    if tensor._data.__class__ is CooPayload:
+    if tensor._payload.__class__ is CooPayload:
         where = "sparse" if where == "cpu" else f"{where}.sparse"
     return f"torch.{legacy}" if where == "cpu" else f"torch.{where}.{legacy}"

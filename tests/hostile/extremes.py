@@ -189,7 +189,7 @@ def call(pick: random.Random, row: dict[str, Any]) -> None:
     kwargs = {p[0]: value(pick, p[1]) for p in row["parameters"] if p[3] and pick.random() < 0.4}
     if pick.random() < 0.1:
         kwargs["out"] = tensor(pick)
-    frozen = [(a, a.detach().numpy().copy()) for a in args if isinstance(a, torch.Tensor) and a.device.type == "cpu" and not a.requires_grad and a.dtype != torch.bfloat16 and a._data.__class__ is np.ndarray and not a._data.flags.writeable and not a.is_sparse]  # fmt: skip
+    frozen = [(a, a.detach().numpy().copy()) for a in args if isinstance(a, torch.Tensor) and a.device.type == "cpu" and not a.requires_grad and a.dtype != torch.bfloat16 and a._payload.__class__ is np.ndarray and not a._payload.flags.writeable and not a.is_sparse]  # fmt: skip
     name = row["public"]
     home: Any = torch
     for part in NAMESPACES.get(row["namespace"], "").split("."):

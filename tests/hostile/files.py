@@ -135,7 +135,7 @@ def value(pick: random.Random, depth: int = 0) -> bytes:
     if kind == 1:
         return b"\x8a\x08" + struct.pack("<Q", pick.choice(NUMBERS))
     if kind == 2:
-        text = pick.choice(["", "cpu", "meta", "npu:0", "0", "__class__", "_data", "x" * 300, "é"]).encode()
+        text = pick.choice(["", "cpu", "meta", "npu:0", "0", "__class__", "_payload", "x" * 300, "é"]).encode()
         return b"X" + struct.pack("<I", len(text)) + text
     if kind == 3:
         return b"B" + struct.pack("<I", 4) + b"abcd"

@@ -73,7 +73,7 @@ def assert_same(found: Any, wanted: Any, what: str) -> None:
     assert found.dtype is wanted.dtype and found.shape == wanted.shape and found.device == wanted.device, what
     if wanted.layout is not torch.strided:
         assert found.layout is wanted.layout and history(found) == history(wanted), what
-        for one, other in zip(found._data.members(), wanted._data.members()):
+        for one, other in zip(found._payload.members(), wanted._payload.members()):
             assert_same(one, other, what)
         return
     if found.numel():

@@ -220,7 +220,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2._dispatch import native
 from numpy._core.multiarray import get_handler_name
 a = torch.ones(300_000)
-print(get_handler_name((a + a)._data), *native.extension.keep_buffers(None))
+print(get_handler_name((a + a)._payload), *native.extension.keep_buffers(None))
 """
 
 

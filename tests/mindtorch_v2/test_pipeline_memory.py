@@ -39,7 +39,7 @@ def test_nothing_is_held_after_the_block() -> None:
 def test_operands_go_when_they_have_been_read() -> None:
     with torch.pipeline() as pipe:
         x = torch.tensor([1.0, 2.0, 3.0])
-        array = weakref.ref(x._data)
+        array = weakref.ref(x._payload)
         y = torch.cumsum(x, 0)
         del x
         assert array() is not None
@@ -50,7 +50,7 @@ def test_operands_go_when_they_have_been_read() -> None:
 
 def test_a_failed_operator_holds_nothing() -> None:
     x = torch.tensor([1.0, 2.0, 3.0])
-    array = weakref.ref(x._data)
+    array = weakref.ref(x._payload)
     with pytest.raises(IndexError):
         with torch.pipeline():
             bad = torch.index_select(x, 0, torch.tensor([8]))

@@ -185,3 +185,5 @@ def test_a_wrapper_may_keep_its_tensor_by_any_name():
     x = Wrapper(torch.ones(2, 3))
     x._data = x.inner
     assert x.numel() == x.nelement() == 6
+    assert (x.shape, x.size(1), x.stride(), x.dim(), x.device) == ((2, 3), 3, (3, 1), 2, torch.device("cpu"))
+    assert (x + 1).inner.tolist() == [[2.0] * 3] * 2 and x._data is x.inner

@@ -157,7 +157,7 @@ def test_pickles_made_by_hand_are_refused(code, message):
         (REBUILD + b"K\x00K\x01\x85K\x01\x85\x89}K\x01NstR.", "a file cannot carry backward hooks"),
         (b"ctorch._utils\n_rebuild_parameter\n(N\x88NtR.", "a parameter is rebuilt from a tensor, but got NoneType"),
         (b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(NK\x01\x85K\x01\x85\x89tR.", "a tensor's dtype must be a torch.dtype"),
-        (b"ctorch._tensor\n_rebuild_from_type_v2\n(" + REBUILD[:-len(STORAGE)-1] + b"ctorch\nTensor\n(" + STORAGE + b"K\x00K\x01\x85K\x01\x85" + NO_HOOKS + b"t}X\x05\x00\x00\x00_dataNstR.", "'_data' cannot be set on a tensor"),
+        (b"ctorch._tensor\n_rebuild_from_type_v2\n(" + REBUILD[:-len(STORAGE)-1] + b"ctorch\nTensor\n(" + STORAGE + b"K\x00K\x01\x85K\x01\x85" + NO_HOOKS + b"t}X\x08\x00\x00\x00_payloadNstR.", "'_payload' cannot be set on a tensor"),
         (STORAGE.replace(b"K\x03t", b"K\x09t") + b".", "record size (12 bytes) does not match expected size (36 bytes"),
         (STORAGE.replace(b"K\x03t", b"\x8a\x06\x00\x00\x00\x00\x00\x01t") + b".", "record size (12 bytes) does not match expected size"),
         (STORAGE.replace(b"X\x01\x00\x00\x000", b"X\x05\x00\x00\x00../..") + b".", "failed locating file data/../.."),

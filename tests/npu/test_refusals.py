@@ -179,7 +179,7 @@ def test_older_chips_lower_float32_and_refuse_bfloat16(soc: str) -> None:
         "print((x @ x).sum().item(), torch.nn.functional.scaled_dot_product_attention(*[torch.ones(1, 1, 2, 2, device='npu')] * 3).sum().item())\n"
         "from mindtorch_v2._backends.npu import aclnn\n"
         "from mindtorch_v2._generated.npu.functions import aclnnMatmul\n"
-        "try:\n    aclnn.launch(aclnnMatmul, x._data, x._data, x._data, 0)\nexcept RuntimeError as error:\n    print('refused', '161002' in str(error))\n"
+        "try:\n    aclnn.launch(aclnnMatmul, x._payload, x._payload, x._payload, 0)\nexcept RuntimeError as error:\n    print('refused', '161002' in str(error))\n"
         "try:\n    torch.ones(2, device='npu', dtype=torch.bfloat16)\nexcept RuntimeError as error:\n    print('refused', '161002' in str(error))\n"
     )
     done = _run(code, MINDTORCH_NPU_EMULATOR_SOC=soc)

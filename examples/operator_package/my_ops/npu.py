@@ -10,5 +10,5 @@ from mindtorch_v2._generated.npu.functions import aclnnMuls, aclnnTanh
 
 def scaled_tanh(results: Any, self: Any, scale: float) -> Any:
     """tanh into the result, which is multiplied in place."""
-    launch(aclnnTanh, self._data, results[0])
+    launch(aclnnTanh, self._payload, results[0])
     launch(aclnnMuls, results[0], scale, results[0])

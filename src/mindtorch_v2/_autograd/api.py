@@ -37,7 +37,7 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
             shape = tuple(out.node.outputs[out.output_nr][0])
             if grad is None and math.prod(shape) != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if grad is not None and tuple(grad._data.shape) != shape:
+            if grad is not None and tuple(grad._payload.shape) != shape:
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{position}] has a shape of {grad.shape} and output[{position}] has a shape of "
                     f"{Size(shape)}."
@@ -55,7 +55,7 @@ def _cotangents(outputs: tuple, given: Any) -> tuple:
             grad = ops.ones_like(out)
         elif not isinstance(grad, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
-        elif grad._data.shape != out._data.shape:
+        elif grad._payload.shape != out._payload.shape:
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{position}] has a shape of {grad.shape} and output[{position}] has a shape of "
                 f"{out.shape}."
@@ -220,7 +220,7 @@ def _batched(
     if any(cotangent is None for cotangent in cotangents):
         _cotangents(_tuple(outputs), grad_outputs)
     for position, (out, cotangent) in enumerate(zip(_tuple(outputs), cotangents)):
-        if cotangent is not None and tuple(cotangent._data.shape[1:]) != tuple(out._data.shape):
+        if cotangent is not None and tuple(cotangent._payload.shape[1:]) != tuple(out._payload.shape):
             raise RuntimeError(
                 f"If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
                 f"remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: grad_output["

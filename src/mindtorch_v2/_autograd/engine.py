@@ -305,7 +305,7 @@ class _Run:
 
 def _layout(variable: Tensor) -> tuple:
     """The strides that a gradient of a leaf should have."""
-    data = variable._data
+    data = variable._payload
     if isinstance(data, SparsePayload):
         return _payload.contiguous_strides(tuple(data.shape))
     shape, stride = tuple(data.shape), _payload.stride_of(data)
@@ -325,7 +325,7 @@ def _first(variable: Tensor, grad: Tensor, sole: bool) -> Tensor:
         return _first_sparse(payload, sole)
     if sole and _fills_memory(payload) and _obeys(payload, _layout(variable)):
         return wrap(payload, grad._dtype)
-    made = ops.empty_strided(tuple(grad._data.shape), _layout(variable), dtype=grad._dtype, device=grad.device)
+    made = ops.empty_strided(tuple(grad._payload.shape), _layout(variable), dtype=grad._dtype, device=grad.device)
     return ops.copy_(made, grad)
 
 
@@ -335,7 +335,7 @@ def _first_sparse(payload: Any, sole: bool) -> Tensor:
     if sole and all(member.is_contiguous() for member in payload.members()):
         made = payload.like(payload.values)
     else:
-        made = ops.clone(wrap(payload, payload.dtype))._data
+        made = ops.clone(wrap(payload, payload.dtype))._payload
     if isinstance(made, CooPayload):
         made.coalesced = made.nnz < 2
     return wrap(made, made.dtype)
@@ -446,10 +446,10 @@ def _fit(grad: Any, target: Node, number: int, source: Node, position: int) -> T
         variable = target.reference()
         if variable is None:
             return grad
-        data = variable._data
-        if isinstance(grad._data, CompressedPayload) and not isinstance(data, SparsePayload):
+        data = variable._payload
+        if isinstance(grad._payload, CompressedPayload) and not isinstance(data, SparsePayload):
             raise RuntimeError(
-                f"Function {source.name()} returned an invalid gradient at index {position} - expected layout Strided but got {grad._data.name}"
+                f"Function {source.name()} returned an invalid gradient at index {position} - expected layout Strided but got {grad._payload.name}"
             )
         shape, kind = data.shape, variable._dtype
         where = variable.device
@@ -460,7 +460,7 @@ def _fit(grad: Any, target: Node, number: int, source: Node, position: int) -> T
             f"Function {source.name()} returned an invalid gradient at index {position} - expected device {where} but got "
             f"{grad.device}"
         )
-    got = grad._data.shape
+    got = grad._payload.shape
     if got != shape:
         if not _expandable(shape, got):
             raise RuntimeError(

@@ -72,9 +72,9 @@ def _part(base_tangent: Tensor, view: Tensor) -> Tensor:
     """The part of a base's tangent that belongs to a view of the base."""
     base = view._base
     assert base is not None
-    offset = base_tangent.storage_offset() + offset_of(view._data) - offset_of(base._data)
+    offset = base_tangent.storage_offset() + offset_of(view._payload) - offset_of(base._payload)
     with suspended():
-        return ops.as_strided(base_tangent, tuple(view.shape), stride_of(view._data), offset)
+        return ops.as_strided(base_tangent, tuple(view.shape), stride_of(view._payload), offset)
 
 
 def _tensors(args: tuple) -> list[Tensor]:
@@ -188,7 +188,7 @@ def pushed(function: Callable, args: tuple) -> tuple[Any, tuple]:
 def _bare(tensor: Tensor) -> Tensor:
     if tensor.__class__ in DISPATCHING:
         return alias(tensor)
-    return wrap(tensor._data, tensor._dtype)
+    return wrap(tensor._payload, tensor._dtype)
 
 
 def _like(result: Any, items: list) -> Any:
@@ -213,7 +213,7 @@ def _push(outputs: list, leaves: list, directions: list, history: bool) -> dict:
         roots, seeds = zip(*pairs)
         seeds = [ops._to_copy(d, dtype=p._dtype) if d._dtype is not p._dtype else d for p, d in zip(roots, seeds)]
         (tangent,) = grad(roots, (seed,), seeds, retain_graph=True, create_graph=history, allow_unused=True)
-        if tangent is not None and any(overlap.shares_memory(tangent._data, d._data) for d in directions):
+        if tangent is not None and any(overlap.shares_memory(tangent._payload, d._payload) for d in directions):
             tangent = ops.clone(tangent)  # a result that is written to must not change its argument's
         found[id(out)] = ops.zeros_like(out).detach() if tangent is None else tangent
     return found
@@ -262,7 +262,7 @@ def give(tangents: Tangents, target: Tensor, tangent: Tensor) -> None:
         return
     whole = tangents.own(base)
     if whole is None:
-        whole = ops.empty_strided(tuple(base.shape), stride_of(base._data), dtype=base._dtype, device=base.device)
+        whole = ops.empty_strided(tuple(base.shape), stride_of(base._payload), dtype=base._dtype, device=base.device)
         tangents.set(base, ops.zero_(whole))
     part = _part(whole, target)
     ops.copy_(part, tangent)

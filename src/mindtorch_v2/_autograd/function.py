@@ -360,7 +360,7 @@ def _own_view(value: Tensor) -> Tensor:
     It is no view of its base any more, or an in-place change would take its history from the base's and lose the user's `backward`: such changes,
     also of its own views, are refused. The version is still the base's.
     """
-    made = wrap(value._data, value._dtype)
+    made = wrap(value._payload, value._dtype)
     made._shares = counter(value)
     return made
 
@@ -403,9 +403,11 @@ def once_differentiable(fn: Callable) -> Callable:
         values = (outputs,) if single else outputs
         node = _Undifferentiable()
         # The results as leaves, so that a pass comes as far as this node whatever the arguments were.
-        node.edges = tuple(edge(wrap(v._data, v._dtype).requires_grad_()) if _may_require(v) else None for v in values)
+        node.edges = tuple(
+            edge(wrap(v._payload, v._dtype).requires_grad_()) if _may_require(v) else None for v in values
+        )
         node.saved = node.consts = None
-        tensors = [wrap(v._data, v._dtype) if isinstance(v, Tensor) else v for v in values]
+        tensors = [wrap(v._payload, v._dtype) if isinstance(v, Tensor) else v for v in values]
         attach_many([t if isinstance(t, Tensor) else None for t in tensors], node)
         return tensors[0] if single else tuple(tensors)
 

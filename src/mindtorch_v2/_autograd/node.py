@@ -269,7 +269,7 @@ def is_interior(node: Any) -> bool:
 
 def _detached(tensor: Tensor) -> Tensor:
     """Another instance without history; of a class that takes over operators, one of that class, with all that belongs to it."""
-    made = alias(tensor) if tensor.__class__ in DISPATCHING else wrap(tensor._data, tensor._dtype)
+    made = alias(tensor) if tensor.__class__ in DISPATCHING else wrap(tensor._payload, tensor._dtype)
     made._shares = counter(tensor)
     return made
 
@@ -320,7 +320,7 @@ class SavedOutput:
     __slots__ = ("payload", "dtype", "reference", "version", "number", "record")
 
     def __init__(self, tensor: Tensor, number: int = 0):
-        self.payload = tensor._data
+        self.payload = tensor._payload
         self.dtype = tensor._dtype
         keeper = counter(tensor)
         rare = rare_of(keeper)
@@ -401,7 +401,9 @@ def keep(value: Any) -> Any:
 def keep_output(tensor: Tensor, number: int = 0) -> Any:
     """What a node saves of its own result."""
     if TLS.saved_tensor_hooks:
-        return Packed(tensor if tensor.__class__ in DISPATCHING else wrap(tensor._data, tensor._dtype), (None, number))
+        return Packed(
+            tensor if tensor.__class__ in DISPATCHING else wrap(tensor._payload, tensor._dtype), (None, number)
+        )
     if tensor.__class__ in DISPATCHING or TLS.tangents is not None:
         return SavedWrapper(tensor, number)
     return SavedOutput(tensor, number)
@@ -492,7 +494,7 @@ def attach(out: Tensor, node: Node) -> Tensor:
     """Make `out`, which is fresh or has number 0, the single result of `node`; integers and bools have no history."""
     if out._dtype.category < 2:
         return out
-    data = out._data
+    data = out._payload
     node.outputs = ((data.shape, out._dtype, CPU if data.__class__ is ndarray else data.device),)
     node.extras = None
     out._node = node
@@ -508,7 +510,7 @@ def attach_many(outs: Any, node: Node, differentiable: tuple | None = None) -> A
         if out is None:  # a gradient that was not asked for
             described.append(None)
             continue
-        data = out._data
+        data = out._payload
         described.append((data.shape, out._dtype, _payload.device_of(data)))
         if differentiable is not None and number not in differentiable:
             continue
@@ -613,7 +615,7 @@ def keep_gradient(tensor: Tensor, node: Node, number: int) -> None:
 
 def geometry(tensor: Tensor) -> tuple:
     """(shape, stride, storage offset) in elements."""
-    data = tensor._data
+    data = tensor._payload
     return (data.shape, _payload.stride_of(data), _payload.offset_of(data))
 
 

@@ -130,10 +130,10 @@ kinds.history = sys.modules[__name__]
 
 def snapshot(target: Tensor) -> Tensor:
     """The values and history that a tensor has before it is written to."""
-    data, where = target._data, target.device
+    data, where = target._payload, target.device
     if data.__class__ is PendingPayload and data.is_pending:
         with no_grad():
-            kept = ops.clone(wrap(data, target._dtype))._data
+            kept = ops.clone(wrap(data, target._dtype))._payload
     elif where.type == "cpu":
         data = settled(target)
         kept = data.copy()
@@ -154,7 +154,7 @@ def snapshot(target: Tensor) -> Tensor:
 
 def snapshot_view(target: Tensor) -> Tensor:
     """The geometry and history that a tensor has before its own geometry changes."""
-    before = wrap(target._data, target._dtype)
+    before = wrap(target._payload, target._dtype)
     before._node = live_node(target)
     if target._nr:
         before._nr = target._nr

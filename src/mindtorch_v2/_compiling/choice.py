@@ -106,7 +106,7 @@ def run_waiting(function: Callable[..., Any], args: tuple, kwargs: dict, pipe: C
 
 def _settle(result: Any) -> None:
     if isinstance(result, Tensor):
-        if result._data.__class__ is PendingPayload:
+        if result._payload.__class__ is PendingPayload:
             current(result)
     elif isinstance(result, tuple | list):
         for item in result:
@@ -122,7 +122,7 @@ def geometry(value: Any) -> Any:
     if kind is int or kind is bool or kind is str or value is None:
         return value
     if is_plain_class(kind):
-        return (value._data.shape, value._dtype)
+        return (value._payload.shape, value._dtype)
     if kind is tuple or kind is list:
         return (kind, *map(geometry, value))
     if kind is dict:

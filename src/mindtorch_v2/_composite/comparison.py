@@ -69,7 +69,7 @@ def equal(self: Tensor, other: Tensor) -> bool:
         raise RuntimeError(f"Cannot compare two tensors on different devices. Got: {self.device} and {other.device}")
     if self.shape != other.shape:
         return False
-    a, b = self._data, other._data
+    a, b = self._payload, other._payload
     if a.__class__ is b.__class__ is ndarray and a.dtype is b.dtype:
         return bool((a == b).all())
     same = F.all(F.eq(self, other))

@@ -65,7 +65,7 @@ def indices_from_csr_to_coo(
 
 def coalesce(self: Tensor) -> Tensor:
     """self, with each coordinate once. RuntimeError for another layout."""
-    data = self._data
+    data = self._payload
     if data.__class__ is not CooPayload:
         name = data.name if isinstance(data, SparsePayload) else "Strided"
         raise RuntimeError(f"coalesce expected sparse coordinate tensor layout but got {name}")
@@ -74,7 +74,7 @@ def coalesce(self: Tensor) -> Tensor:
 
 def to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -> Tensor:
     """self with memory for every element; a dense tensor itself."""
-    if not isinstance(self._data, SparsePayload):
+    if not isinstance(self._payload, SparsePayload):
         return self if dtype is None else self.to(dtype)
     return self._to_dense(dtype, masked_grad)
 

@@ -36,7 +36,7 @@ def _apart(views: Tensors) -> Tensors:
         if not is_plain_class(type(view)):  # what a subclass holds is its own matter
             made.append(view)
             continue
-        one = wrap(view._data, view._dtype)
+        one = wrap(view._payload, view._dtype)
         one._node = live_node(view)
         if view._nr:
             one._nr = view._nr

@@ -109,7 +109,7 @@ def _fresh(result: Any, given: set) -> Any:
 def alias(tensor: Tensor) -> Tensor:
     """Another tensor of the same class, payload and attributes, without history."""
     made = object.__new__(type(tensor))
-    made._data = tensor._data
+    made._payload = tensor._payload
     made._dtype = tensor._dtype
     made._node = made._base = made._rare = None
     made.__dict__.update(tensor.__dict__)

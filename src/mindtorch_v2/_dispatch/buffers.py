@@ -76,7 +76,7 @@ def check_dtype(op: Operator, kind: Any, out: Tensor, field: str = "") -> None:
 
 def resize_out(out: Tensor, shape: tuple, stride: tuple | None, op: Operator | None = None) -> None:
     """Give an `out=` buffer the shape of the result; warns, as PyTorch does, when it held something else."""
-    before = out._data.shape
+    before = out._payload.shape
     if before == shape:
         return
     if op is not None and op.out_is_counted and (held := out.numel()):
@@ -87,7 +87,7 @@ def resize_out(out: Tensor, shape: tuple, stride: tuple | None, op: Operator | N
             UserWarning,
             stacklevel=6 + planned.ACTIVE,
         )
-    elif out._data.size and not (op is not None and op.factory):
+    elif out._payload.size and not (op is not None and op.factory):
         warnings.warn(
             f"An output with one or more elements was resized since it had shape {list(before)}, which does not match the "
             f"required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
@@ -96,7 +96,7 @@ def resize_out(out: Tensor, shape: tuple, stride: tuple | None, op: Operator | N
             UserWarning,
             stacklevel=6 + planned.ACTIVE,
         )
-    out._data = empty(shape, stride, out._dtype, out.device)
+    out._payload = empty(shape, stride, out._dtype, out.device)
 
 
 def write_out(op: Operator, result: Any, out: Any, field: str = "") -> Any:
@@ -114,7 +114,7 @@ def write_out(op: Operator, result: Any, out: Any, field: str = "") -> Any:
         out = out[0]
     check_buffer(op, (result,), out, result.device)
     check_dtype(op, result._dtype, out, field)
-    resize_out(out, result._data.shape, None if op.out_is_contiguous else _payload.stride_of(result._data), op)
+    resize_out(out, result._payload.shape, None if op.out_is_contiguous else _payload.stride_of(result._payload), op)
     target = settled(out)
     if TLS.pipeline is not None:
         TLS.pipeline.before_write(target)

@@ -58,7 +58,7 @@ def _whole(value: Any) -> Any:
 
 
 def _tensor_int(value: Tensor) -> Any:
-    if value._data.ndim == 0 and value._dtype.category == 1 and not value.requires_grad:
+    if value._payload.ndim == 0 and value._dtype.category == 1 and not value.requires_grad:
         return int(value.item())
     return _NO
 
@@ -69,7 +69,12 @@ def _float(value: Any) -> Any:
         return value
     if kind is int or isinstance(value, (int, float, np.floating, np.integer)):
         return float(value)
-    if isinstance(value, Tensor) and value._data.ndim == 0 and not value._dtype.is_complex and not value.requires_grad:
+    if (
+        isinstance(value, Tensor)
+        and value._payload.ndim == 0
+        and not value._dtype.is_complex
+        and not value.requires_grad
+    ):
         return float(value.item())
     return _NO
 
@@ -79,7 +84,7 @@ def _bool(value: Any) -> Any:
         return value
     if isinstance(value, np.bool_):
         return bool(value)
-    if isinstance(value, Tensor) and value._data.ndim == 0 and value._dtype.name == "bool":
+    if isinstance(value, Tensor) and value._payload.ndim == 0 and value._dtype.name == "bool":
         return bool(value.item())
     return _NO
 
@@ -94,7 +99,12 @@ def _scalar(value: Any) -> Any:
         raise OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, Tensor) and value._data.ndim == 0 and value.device.type != "meta" and not value.requires_grad:
+    if (
+        isinstance(value, Tensor)
+        and value._payload.ndim == 0
+        and value.device.type != "meta"
+        and not value.requires_grad
+    ):
         return value.item()
     if isinstance(value, numbers.Number):
         return value

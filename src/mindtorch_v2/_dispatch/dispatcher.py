@@ -290,14 +290,14 @@ def _same_device(op: Operator, a: Tensor, b: Tensor, index: int, numbers: bool =
 
     index: which argument `b` is, for the error.
     """
-    if a._data.__class__ is b._data.__class__ is ndarray:
+    if a._payload.__class__ is b._payload.__class__ is ndarray:
         return a
     first, second = a.device, b.device
     if first == second:
         return a
-    if numbers and b._data.ndim == 0 and first.type != "cpu" and second.type == "cpu":
+    if numbers and b._payload.ndim == 0 and first.type != "cpu" and second.type == "cpu":
         return a
-    if numbers and a._data.ndim == 0 and second.type != "cpu" and first.type == "cpu":
+    if numbers and a._payload.ndim == 0 and second.type != "cpu" and first.type == "cpu":
         return b
     raise RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {_name(first)} and {_name(second)}! "
@@ -334,11 +334,11 @@ def _call_out(op: Operator, spec: Any, args: tuple, out: Any, where: device) -> 
         check_distinct(op, out, args)
     if spec.shape is None:
         return write_out(op, wrap(backend_of(where).run(op, spec, args, where), spec.dtype), out)
-    if op.out_of_any_shape and out._data.size == math.prod(spec.shape) and out._data.shape != tuple(spec.shape):
+    if op.out_of_any_shape and out._payload.size == math.prod(spec.shape) and out._payload.shape != tuple(spec.shape):
         made = _payload.as_strided(
             backend_of(where).run(op, spec, args, where),
-            out._data.shape,
-            _payload.contiguous_strides(out._data.shape),
+            out._payload.shape,
+            _payload.contiguous_strides(out._payload.shape),
             0,
         )
         return write_out(op, wrap(made, spec.dtype), out)
@@ -395,7 +395,7 @@ def _inplace(op: Operator, args: tuple) -> Tensor:
         if op.out_refusal is requires and result._dtype is not target._dtype:
             raise requires(result._dtype, target._dtype, f"{op.name}_", "base")
         _check_cast(result._dtype, target)
-        _check_target_shape(target, result._data.shape)
+        _check_target_shape(target, result._payload.shape)
         return autograd.copy_(target, result)
     if op.missing is not None:
         raise NotImplementedError(f"{op.full_name} is not implemented: {op.missing}")
@@ -458,7 +458,7 @@ def _inplace_view(op: Operator, spec: ViewSpec, args: tuple) -> Tensor:
     """`squeeze_` and its kin: the tensor itself becomes the view."""
     target = args[0]
     before = autograd.snapshot_view(target)
-    target._data = view.apply(current(target), spec)
+    target._payload = view.apply(current(target), spec)
     bump_version(target)
     if op.record is not None and TLS.grad_enabled:
         node = target._node
@@ -470,7 +470,7 @@ def _inplace_view(op: Operator, spec: ViewSpec, args: tuple) -> Tensor:
 
 
 def _check_target_shape(target: Tensor, shape: tuple) -> None:
-    if target._data.shape != shape:
+    if target._payload.shape != shape:
         raise RuntimeError(
-            f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}"
+            f"output with shape {list(target._payload.shape)} doesn't match the broadcast shape {list(shape)}"
         )

@@ -115,7 +115,7 @@ class Call:
         """One view of the first tensor."""
         at = self.tensors[0][1]
         shape, stride, kind, _, offset = result
-        look = viewer(self.converted[0]._data, shape, stride, offset)
+        look = viewer(self.converted[0]._payload, shape, stride, offset)
         marked, live = history.VIEW, history.live_node
         mark = marked if kind.category > 1 and self.op.record is not None else None
         record = self.recorded()
@@ -123,7 +123,7 @@ class Call:
         def run(values: tuple) -> Any:
             source = values[at]
             made = _new(Tensor)
-            made._data = look(source._data)
+            made._payload = look(source._payload)
             made._dtype = kind
             made._rare = None
             base = source._base
@@ -143,7 +143,7 @@ class Call:
     def views(self, results: tuple) -> Callable:
         """Several views of the first tensor."""
         at = self.tensors[0][1]
-        data = self.converted[0]._data
+        data = self.converted[0]._payload
         looks = [viewer(data, shape, stride, offset) for shape, stride, _, _, offset in results]
         record = self.recorded()
         mark = history.mark_view
@@ -151,7 +151,7 @@ class Call:
 
         def run(values: tuple) -> Any:
             source = values[at]
-            data = source._data
+            data = source._payload
             views = []
             for look in looks:
                 view = wrap_view(look(data), source)
@@ -177,10 +177,10 @@ class Call:
 
         def run(values: tuple) -> Any:
             source = values[at]
-            made = wrap(source._data.copy("C").reshape(shape), source._dtype)
+            made = wrap(source._payload.copy("C").reshape(shape), source._dtype)
             return made if source._node is None else record(made, values)
 
-        data = self.converted[0]._data.copy("C").reshape(shape)
+        data = self.converted[0]._payload.copy("C").reshape(shape)
         return run if _payload.stride_of(data) == tuple(result[1]) else None  # type: ignore[return-value]
 
     # Kernels
@@ -191,14 +191,14 @@ class Call:
         rest = [None if isinstance(value, Tensor) else value for value in converted]
         tensors = []
         for index, at in self.tensors:
-            cast = compute is not None and index in op.cast and converted[index]._data.dtype != compute.np
+            cast = compute is not None and index in op.cast and converted[index]._payload.dtype != compute.np
             tensors.append((index, at, compute.np if cast else None))
         if compute is not None:
             number = backend_of(CPU).number
             for index in op.cast:
                 value = converted[index]
                 if value.__class__ is list:
-                    if any(item._data.dtype != compute.np for item in value):
+                    if any(item._payload.dtype != compute.np for item in value):
                         return None
                 elif value is not None and not isinstance(value, Tensor):
                     rest[index] = number(value, compute)
@@ -214,15 +214,15 @@ class Call:
         if len(tensors) == 1 and not lists and tensors[0] == (0, tensors[0][1], None):
             at = tensors[0][1]
             tail = rest[1:]
-            return lambda values: [values[at]._data, *tail]
+            return lambda values: [values[at]._payload, *tail]
 
         def arrays(values: tuple) -> list:
             given = rest.copy()
             for index, at, cast in tensors:
-                array = values[at]._data
+                array = values[at]._payload
                 given[index] = array if cast is None else array.astype(cast)
             for index, at in lists:
-                given[index] = [item._data for item in values[at]]
+                given[index] = [item._payload for item in values[at]]
             return given
 
         return arrays
@@ -267,7 +267,7 @@ class Call:
         rest, tensors = found
         operands = [*rest[:count]]
         for index, _, _ in tensors:
-            operands[index] = converted[index]._data
+            operands[index] = converted[index]._payload
         with np.errstate(all="ignore"):
             tried = ufunc(*operands)
         strides = tuple([step * want.itemsize for step in stride])
@@ -285,7 +285,7 @@ class Call:
 
                 def whole(values: tuple) -> Any:
                     try:
-                        return wrap(ufunc(values[at]._data, values[other]._data), kind)
+                        return wrap(ufunc(values[at]._payload, values[other]._payload), kind)
                     except MemoryError:
                         return DECLINED
 
@@ -297,13 +297,13 @@ class Call:
                 b = values[other]
                 token = enter(quiet)
                 try:
-                    result = ufunc(a._data, b._data)
+                    result = ufunc(a._payload, b._payload)
                 except MemoryError:
                     return DECLINED
                 finally:
                     leave(token)
                 made = _new(Tensor)
-                made._data = result
+                made._payload = result
                 made._dtype = kind
                 made._node = made._base = made._rare = None
                 if (a._node is None and b._node is None) or not historic(values):
@@ -323,17 +323,17 @@ class Call:
                 if aim is not None:
                     result = ufunc(*arrays(values)[:count], out=aim())
                 elif unary:
-                    result = ufunc(a._data)
+                    result = ufunc(a._payload)
                 elif leads:
-                    result = ufunc(a._data, number)
+                    result = ufunc(a._payload, number)
                 else:
-                    result = ufunc(number, a._data)
+                    result = ufunc(number, a._payload)
             except MemoryError:
                 return DECLINED
             finally:
                 leave(token)
             made = _new(Tensor)
-            made._data = result
+            made._payload = result
             made._dtype = kind
             made._node = made._base = made._rare = None
             if (a._node is None and aim is None) or not historic(values):
@@ -397,7 +397,7 @@ class Call:
             source = values[at]
             token = enter(quiet)
             try:
-                result = kernel(source._data, *tail)
+                result = kernel(source._payload, *tail)
             except (MemoryError, ValueError):
                 return DECLINED
             finally:
@@ -410,7 +410,7 @@ class Call:
             ):
                 result = lay(result)
             made = _new(Tensor)
-            made._data = result
+            made._payload = result
             made._dtype = kind
             made._node = made._base = made._rare = None
             return made if source._node is None or not historic(values) else record(made, values)
@@ -461,7 +461,7 @@ class Call:
         spec = specs_of(op, self.converted)
         arrays = self.arrays(spec.compute)
         _, stride, kind, want, _ = learnt[8][0]
-        if arrays is None or self.converted[at]._data.dtype != want or spec.compute not in (None, kind):
+        if arrays is None or self.converted[at]._payload.dtype != want or spec.compute not in (None, kind):
             return None
         kernel = op.kernels["cpu"]
         target = _memory.allocator(spec.shape, stride, want)
@@ -494,7 +494,7 @@ class Call:
         spec = specs_of(op, converted)
         if spec.__class__ is not Spec or spec.shape is None:
             return None
-        data = converted[0]._data
+        data = converted[0]._payload
         kind = spec.dtype.np
         if converted[0]._dtype is not spec.dtype or data.shape != tuple(spec.shape) or _payload.is_expanded(data):
             return None
@@ -510,7 +510,7 @@ class Call:
 
         def run(values: tuple) -> Any:
             target = values[0]
-            data = target._data
+            data = target._payload
             base = target._base
             rare = rare_of(target)
             node = target._node
@@ -529,7 +529,7 @@ class Call:
                 other = values[at]
                 if tape and other._node is not None and (other._node is not view or live(other) is not None):
                     return DECLINED
-                if (other is not target or apart) and np.may_share_memory(other._data, data):
+                if (other is not target or apart) and np.may_share_memory(other._payload, data):
                     return DECLINED
             given = arrays(values)
             token = _errors.set(_quiet)
@@ -593,7 +593,7 @@ def _layer(spec: Spec, want: np.dtype, stride: tuple | None) -> tuple[Callable[[
 
 def detached(values: tuple) -> Tensor:
     source = values[0]
-    made = wrap(source._data.view(), source._dtype)
+    made = wrap(source._payload.view(), source._dtype)
     rare = made._rare = Rare()
     rare.shares = source
     return made

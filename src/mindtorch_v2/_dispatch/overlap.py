@@ -16,7 +16,7 @@ from .operator import Operator
 
 
 def _check_internal_overlap(target: Tensor) -> None:
-    if target._data.size and _payload.is_expanded(target._data):
+    if target._payload.size and _payload.is_expanded(target._payload):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
@@ -55,7 +55,7 @@ def check_overlap(op: Operator, target: Tensor, args: tuple) -> None:
 def check_distinct(op: Operator, out: Tensor, args: tuple) -> None:
     """RuntimeError when the buffer shares memory with an input, or elements share memory among each other."""
     _check_internal_overlap(out)
-    if any(value is out or shares_memory(out._data, value._data) for _, value in _tensors_of(op, args)):
+    if any(value is out or shares_memory(out._payload, value._payload) for _, value in _tensors_of(op, args)):
         raise _shared()
 
 

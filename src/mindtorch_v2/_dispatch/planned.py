@@ -63,7 +63,7 @@ def before(function: Callable, paths: tuple, method: bool, reflected: str, inpla
             for value in values:
                 kind = value.__class__
                 if kind in PLAIN:
-                    data = value._data
+                    data = value._payload
                     if data.__class__ is not ndarray:
                         return function(*args, **kwargs)
                     key += (value._dtype, data.shape, data.strides)
@@ -77,8 +77,8 @@ def before(function: Callable, paths: tuple, method: bool, reflected: str, inpla
                         kind = item.__class__
                         if kind is int:
                             key += (item,)
-                        elif kind in PLAIN and item._data.__class__ is ndarray:
-                            data = item._data
+                        elif kind in PLAIN and item._payload.__class__ is ndarray:
+                            data = item._payload
                             key += (item._dtype, data.shape, data.strides)
                         else:
                             return function(*args, **kwargs)

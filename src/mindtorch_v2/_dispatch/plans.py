@@ -40,7 +40,7 @@ class Geometry(_payload.Shaped):
 
 def _shown(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return wrap(Geometry(value._data, value._dtype), value._dtype)
+        return wrap(Geometry(value._payload, value._dtype), value._dtype)
     if value.__class__ is list:
         return [_shown(item) for item in value]
     return value
@@ -161,7 +161,7 @@ def _empty(spec: Spec) -> tuple:
 
 def _learn_view(op: Operator, specs: Any, args: tuple) -> tuple | None:
     source = args[0]
-    data = source._data
+    data = source._payload
     if "detach" in op.tags:
         return None
     if specs.__class__ is ViewSpec:

@@ -51,12 +51,12 @@ def layout_of(op: Operator, args: tuple, out: Any = None) -> str | None:
         if asked is not None and asked is not strided:
             return _requested(op, asked)
     for tensor in tensors_of(op, args):
-        key = _KEYS.get(tensor._data.__class__)
+        key = _KEYS.get(tensor._payload.__class__)
         if key == "csr" or key == "csc":
             return key
         found = found or key
     if found is None and isinstance(out, Tensor):
-        found = _KEYS.get(out._data.__class__)
+        found = _KEYS.get(out._payload.__class__)
     if found is None and op.meta is None and op.composite is None and op.sparse is not None:
         return "strided"
     return found
@@ -162,7 +162,7 @@ def run(op: Operator, kernel: Callable, args: tuple, out: Any) -> Any:
     elif not isinstance(result, Tensor):
         return result
     elif any(result is tensor for tensor in tensors_of(op, args)):
-        result = wrap(result._data, result._dtype)
+        result = wrap(result._payload, result._dtype)
     if TLS.inference:
         for tensor in result if isinstance(result, tuple) else (result,):
             tensor._inference = True
@@ -187,10 +187,10 @@ def _run_out(op: Operator, kernel: Callable, args: tuple, out: Any) -> Any:
 
 def assign(op: Operator, target: Tensor, result: Tensor) -> None:
     """Give a tensor the elements of a result: other members where both are sparse, else copied. RuntimeError where the layouts differ."""
-    data, given = target._data, result._data
+    data, given = target._payload, result._payload
     if isinstance(data, SparsePayload) and data.__class__ is given.__class__:
         made = given if given.dtype is data.dtype else given.like(given.values.to(data.dtype))
-        target._data = made
+        target._payload = made
     elif isinstance(data, SparsePayload) or isinstance(given, SparsePayload):
         raise RuntimeError(
             f"{op.name}: expected the result to have the layout {result.layout}, but got an out tensor of the layout {target.layout}"
@@ -228,9 +228,9 @@ def run_inplace(op: Operator, kernel: Callable, args: tuple) -> Tensor:
 
 def _change(op: Operator, target: Tensor, result: Tensor) -> None:
     """The result of a functional kernel, in place: written into the values where the same elements are specified."""
-    data, given = target._data, result._data
+    data, given = target._payload, result._payload
     if op.is_view:
-        target._data = given
+        target._payload = given
         return
     if data.shape != given.shape:
         raise RuntimeError(
@@ -247,7 +247,7 @@ def _change(op: Operator, target: Tensor, result: Tensor) -> None:
                 f"result type {given.dtype.cpp} can't be cast to the desired output type {data.dtype.cpp}"
             )
         same = all(a is b for a, b in zip(data.members()[:-1], given.members()[:-1]))
-        if same and data.values._data.shape == given.values._data.shape:
+        if same and data.values._payload.shape == given.values._payload.shape:
             data.values.copy_(given.values)
             return
     if isinstance(given, SparsePayload) and not isinstance(data, SparsePayload):

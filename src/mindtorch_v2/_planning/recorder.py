@@ -174,7 +174,7 @@ class Recorder:
                 op.name,
                 self.modules[-1],
                 self.phase,
-                [(tuple(r._data.shape), str(r._dtype)) for r in results],
+                [(tuple(r._payload.shape), str(r._dtype)) for r in results],
                 0 if formula is None else int(formula(result, *args)),
                 _read(op, inputs, results) if moved else 0,
                 sum(_nbytes(t) for t in results) if moved else 0,
@@ -196,9 +196,9 @@ class Recorder:
             values.forget(args[op.mutates])
         if op.is_view and written is None and results and args and _key(results[0]) == _key(args[0]):
             return
-        if written is not None and any(t._data.storage.elements is None for t in results):
+        if written is not None and any(t._payload.storage.elements is None for t in results):
             return
-        if not all(values.small(tuple(r._data.shape), r._dtype) for r in results):
+        if not all(values.small(tuple(r._payload.shape), r._dtype) for r in results):
             return
         known = values.on_cpu(op, args)
         if "data_dependent" in op.tags and written is not None or _own_generator(op, args):
@@ -215,7 +215,7 @@ class Recorder:
                 found = values.compute(op, known)
                 made = [each for each in (found if isinstance(found, (tuple, list)) else (found,)) if each is not None]
                 for tensor, computed in zip(results, made):
-                    values.keep(tensor, computed._data)
+                    values.keep(tensor, computed._payload)
 
     # Memory
 
@@ -226,7 +226,7 @@ class Recorder:
         if key in self._known:
             return
         number = len(self.storages)
-        shape, where = tuple(tensor._data.shape), self.modules[-1] if name is None else name
+        shape, where = tuple(tensor._payload.shape), self.modules[-1] if name is None else name
         self.storages.append(Held(capacity(storage), kind, where, shape, str(tensor._dtype)))
         self.events.append(number)
         self.live += self.storages[number].nbytes
@@ -278,7 +278,7 @@ def _own_generator(op: Operator, args: tuple) -> bool:
 
 def memory_of(tensor: Tensor) -> Any:
     """What stands for the memory: it lives as long as some tensor needs it."""
-    data = tensor._data
+    data = tensor._payload
     if data.__class__ is not ndarray:
         return data.storage
     while isinstance(data.base, ndarray):
@@ -296,7 +296,7 @@ def capacity(storage: Any) -> int:
 
 def _nbytes(tensor: Tensor) -> int:
     """The bytes of the elements that exist."""
-    data = tensor._data
+    data = tensor._payload
     count = 1
     for n, step in zip(data.shape, stride_of(data)):
         count *= 1 if step == 0 and n > 1 else n
@@ -323,5 +323,5 @@ def _geometry_of(result: Any) -> Any:
     """Meta payloads like the results of a real call."""
     if isinstance(result, (tuple, list)):
         return [_geometry_of(item) for item in result]
-    shape, stride = result._data.shape, stride_of(result._data)
+    shape, stride = result._payload.shape, stride_of(result._payload)
     return backend_of(META).empty(tuple(shape), tuple(stride), result._dtype, META)

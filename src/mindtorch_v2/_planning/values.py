@@ -38,7 +38,7 @@ def small(shape: tuple, kind: Any) -> bool:
 
 def values(tensor: Tensor) -> ndarray | None:
     """The elements of a meta tensor, where they are known: a view, see Note [Elements of a meta storage]."""
-    payload = tensor._data
+    payload = tensor._payload
     kind = tensor._dtype.np
     root = payload.storage.elements
     if root is None or kind is None:
@@ -51,7 +51,7 @@ def values(tensor: Tensor) -> ndarray | None:
 
 def keep(tensor: Tensor, array: ndarray) -> None:
     """Let a meta tensor that owns its storage have the elements of an array of its shape and dtype."""
-    payload = tensor._data
+    payload = tensor._payload
     payload.storage.elements = np.zeros(extent(payload.shape, payload.stride) * tensor._dtype.itemsize, np.uint8)
     target = values(tensor)
     if target is not None:
@@ -60,7 +60,7 @@ def keep(tensor: Tensor, array: ndarray) -> None:
 
 def forget(tensor: Tensor) -> None:
     """Its elements, and those of all that shares its storage, are not known any more."""
-    tensor._data.storage.elements = None
+    tensor._payload.storage.elements = None
 
 
 def on_cpu(op: Operator, args: tuple) -> tuple | None:
@@ -87,7 +87,7 @@ _UNKNOWN = object()
 def _host(value: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
-    array = values(value) if value._data.__class__ is not ndarray else value._data
+    array = values(value) if value._payload.__class__ is not ndarray else value._payload
     return _UNKNOWN if array is None else wrap(array, value._dtype)
 
 
@@ -136,4 +136,4 @@ def compute_into(op: Operator, args: tuple, target: ndarray) -> None:
             dispatcher.call_inplace(op, args, converted=True)
         else:
             result = dispatcher.call_converted(op, args)
-            np.copyto(target, (result[0] if isinstance(result, tuple) else result)._data, casting="unsafe")
+            np.copyto(target, (result[0] if isinstance(result, tuple) else result)._payload, casting="unsafe")

@@ -147,12 +147,12 @@ def _rebuild_tensor_v3(
 
 def _finish(tensor: Tensor, storage: TypedStorage | UntypedStorage, metadata: Any) -> Tensor:
     # There are no lazy bits here, so what they stand for is done at once.
-    if not metadata or isinstance(tensor._data, _payload.MetaPayload):
+    if not metadata or isinstance(tensor._payload, _payload.MetaPayload):
         return tensor
     if storage.untyped() in UNREAD:
         _READING.again = True
         return tensor
-    values = tensor._data
+    values = tensor._payload
     if not isinstance(metadata, dict) or values.nbytes > storage_of(values).nbytes():
         # The copy of an expanded view could take any amount of memory.
         raise RuntimeError(
@@ -255,7 +255,7 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
     if len(members) != (2 if is_coo else 3):
         raise RuntimeError("a sparse tensor is rebuilt from its members and size, and some are missing")
     for member in members:
-        if not isinstance(member, Tensor) or isinstance(member._data, SparsePayload):
+        if not isinstance(member, Tensor) or isinstance(member._payload, SparsePayload):
             raise RuntimeError(f"a sparse tensor is made of dense tensors, but got {type(member).__name__}")
     shape = _int_tuple("size", tuple(size) if isinstance(size, _tensor.Size) else size)
     if is_coo:
@@ -284,17 +284,17 @@ def _rebuild_nested_tensor(buffer: Tensor, sizes: Tensor, strides: Tensor, stora
     """
     numbers = sizes, strides, storage_offsets
     for given in (buffer, *numbers):
-        if type(given) is not Tensor or isinstance(given._data, (SparsePayload, _payload.MetaPayload)):
+        if type(given) is not Tensor or isinstance(given._payload, (SparsePayload, _payload.MetaPayload)):
             raise RuntimeError(f"a nested tensor is rebuilt from dense tensors, but got {type(given).__name__}")
-    if any(storage_of(given._data) in UNREAD for given in (buffer, *numbers)):
+    if any(storage_of(given._payload) in UNREAD for given in (buffer, *numbers)):
         _READING.again = True
         return buffer
     for given in numbers:
-        if given._dtype is not _dtype.DTYPES["int64"] or given._data.nbytes > storage_of(given._data).nbytes():
+        if given._dtype is not _dtype.DTYPES["int64"] or given._payload.nbytes > storage_of(given._payload).nbytes():
             raise RuntimeError("the sizes of a nested tensor are not those of a tensor of int64 in memory of its own")
     if not (sizes.dim() == 2 and sizes.shape == strides.shape and storage_offsets.shape == sizes.shape[:1]):
         raise RuntimeError("the sizes, strides and offsets of a nested tensor do not go together")
-    storage = storage_of(buffer._data)
+    storage = storage_of(buffer._payload)
     parts = [
         _from_storage(storage, buffer._dtype, int(offset), size, stride)
         for size, stride, offset in zip(sizes.tolist(), strides.tolist(), storage_offsets.tolist(), strict=True)
@@ -317,7 +317,7 @@ def _check_sparse(made: list[Tensor]) -> None:
     if not sparse.checks_enabled():
         return
     for tensor in made:
-        data: Any = tensor._data
+        data: Any = tensor._payload
         if isinstance(data, CooPayload):
             sparse.check_coo(data.indices, data.values, data.shape, data.coalesced, True)
         else:

@@ -41,7 +41,7 @@ _MODULES = ("checkpoint", "device_mesh", "fsdp", "tensor")
 def __getattr__(name: str) -> Any:
     """What few programs ask for, and is imported then."""
     if name in _LATE:
-        return getattr(importlib.import_module(f"{__package__.rpartition('.')[0]}.{_LATE[name]}"), name)
+        return getattr(importlib.import_module(f"{__name__.rpartition('.')[0]}.{_LATE[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

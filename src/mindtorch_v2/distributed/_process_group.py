@@ -247,7 +247,7 @@ class ProcessGroup:
 
     def quick_allreduce(self, tensor: Tensor, op: Any) -> bool:
         """`allreduce` of a plain tensor of few elements, which is waited for; False where that needs the general way."""
-        data, engine = tensor._data, self.engine
+        data, engine = tensor._payload, self.engine
         if data.__class__ is not np.ndarray or engine is None or id(op) not in _QUICK or not data.flags.c_contiguous:
             return False
         if data.dtype.kind not in ("f" if op is RedOpType.AVG else "fiu") or TLS.pipeline is not None or WATCHERS:

@@ -66,7 +66,7 @@ def _gradients(output: Tensor, leaves: list, cotangent: Tensor | None = None) ->
         seed = ops.ones_like(plain) if cotangent is None else ops.expand_as(_spread(cotangent, LEVELS[::-1]), plain)
         found = _api.grad(plain, inner, seed, create_graph=True, allow_unused=True, materialize_grads=True)
     if not _reaches_beyond(found, inner):
-        found = tuple(wrap(g._data, g._dtype) for g in found)
+        found = tuple(wrap(g._payload, g._dtype) for g in found)
     return [_rewrap(g) for g in found]
 
 
@@ -147,7 +147,7 @@ def _detached(tree: Any, tracked: list) -> Any:
         ):
             return value
         plain = innermost(value)
-        bare = wrap(plain._data, plain._dtype)
+        bare = wrap(plain._payload, plain._dtype)
         for level in _levels(value):
             bare = batched(bare, level)
         return bare
@@ -326,7 +326,7 @@ def _tangent(result: Tensor, leaves: list, directions: list) -> Tensor:
         roots, seeds = zip(*pairs)
         (found,) = _api.grad(roots, (zero,), seeds, create_graph=True, allow_unused=True, materialize_grads=True)
         if not _reaches_beyond((found,), [*inner, zero]):
-            found = wrap(found._data, found._dtype)
+            found = wrap(found._payload, found._dtype)
     else:
         found = ops.zeros_like(plain)
     for level in levels:

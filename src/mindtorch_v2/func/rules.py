@@ -118,7 +118,7 @@ def _inplace_at_once(func: Callable, name: str, args: Any, kwargs: dict, level: 
         return None
     if all(op.is_view for op in overloads):  # each example becomes its view
         target._value = made._value
-        target._data = innermost(made)._data
+        target._payload = innermost(made)._payload
     elif made.shape == target.shape and made.dtype is target.dtype:
         ops.copy_(target._value, made._value)
     else:

@@ -67,7 +67,7 @@ def arrays(*tensors: Tensor) -> tuple | None:
             return None
         if exposed(tensor).__class__ is not ndarray:
             return None
-    return tuple(tensor._data for tensor in tensors)
+    return tuple(tensor._payload for tensor in tensors)
 
 
 def changed(*tensors: Tensor) -> bool:

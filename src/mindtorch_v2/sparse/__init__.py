@@ -166,7 +166,7 @@ def _of_dense_variables(func: Callable[..., Any], given: Sequence[Any], masked: 
             makers.append(functools.partial(_of_dense, value.layout, value.sparse_dim()))
         else:
             found = value.detach()
-            dense.append(found._data.values.clone().requires_grad_(True))
+            dense.append(found._payload.values.clone().requires_grad_(True))
             makers.append(functools.partial(_of_values, found))
 
     def shown(*args: Any) -> Any:
@@ -179,7 +179,7 @@ def _of_dense_variables(func: Callable[..., Any], given: Sequence[Any], masked: 
 
 
 def _of_values(like: Tensor, values: Tensor) -> Tensor:
-    data: Any = like._data
+    data: Any = like._payload
     if like.is_sparse:
         return _ops._sparse_coo_tensor_unsafe(data.indices, values, data.shape, is_coalesced=data.coalesced)
     return _ops._sparse_compressed_tensor_unsafe(data.begins, data.within, values, data.shape, layout=data.layout)

@@ -11,7 +11,7 @@ from typing import Any
 from .._autograd.node import AccumulateGrad, extras_of
 from .._tensor import Tensor
 
-_STATE = ("_data", "_dtype", "_node", "_base", "_rare")
+_STATE = ("_payload", "_dtype", "_node", "_base", "_rare")
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:

@@ -86,7 +86,7 @@ _NUMBERS = {bool, int, float, complex}
 def _shape(data: Any, kind: _dtype_class, level: int = 0) -> tuple:
     """The shape of nested sequences. ValueError, in PyTorch's words, when they are ragged."""
     if isinstance(data, Tensor):
-        return tuple(data._data.shape)
+        return tuple(data._payload.shape)
     if isinstance(data, ndarray):
         return data.shape
     if not isinstance(data, (list, tuple, range)):
@@ -138,7 +138,7 @@ _DEEPEST = 128
 def _plain(data: Any, kind: _dtype_class) -> Any:
     """Nested sequences of numbers alone. TypeError and ValueError, in PyTorch's words, for what is no number of the dtype's sort."""
     if isinstance(data, Tensor):
-        if data._data.size != 1:
+        if data._payload.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return data.item()
     if isinstance(data, (list, tuple)):

@@ -454,7 +454,7 @@ def _validate_sparse_csr_tensor_args(
 
 
 def _name(self: Tensor) -> str:
-    return self._data.name if isinstance(self._data, SparsePayload) else "Strided"
+    return self._payload.name if isinstance(self._payload, SparsePayload) else "Strided"
 
 
 def _unavailable(self: Tensor, name: str) -> NotImplementedError:
@@ -463,36 +463,36 @@ def _unavailable(self: Tensor, name: str) -> NotImplementedError:
 
 def is_coalesced(self: Tensor) -> bool:
     """Whether no coordinates stand twice, and they are sorted. RuntimeError for another layout."""
-    if not isinstance(self._data, CooPayload):
+    if not isinstance(self._payload, CooPayload):
         raise RuntimeError(f"is_coalesced expected sparse coordinate tensor layout but got {_name(self)}")
-    return self._data.coalesced
+    return self._payload.coalesced
 
 
 def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
     """Take somebody's word for whether coordinates are sorted and stand once."""
-    data = self._data
+    data = self._payload
     if not isinstance(data, CooPayload):
         raise _unavailable(self, "_coalesced_")
-    self._data = CooPayload(data.shape, data.indices, data.values, bool(coalesced))
+    self._payload = CooPayload(data.shape, data.indices, data.values, bool(coalesced))
     return self
 
 
 def _nnz(self: Tensor) -> int:
     """The number of specified elements. NotImplementedError for dense tensors."""
-    if not isinstance(self._data, (CooPayload, CompressedPayload)):
+    if not isinstance(self._payload, (CooPayload, CompressedPayload)):
         raise _unavailable(self, "_nnz")
-    return self._data.nnz
+    return self._payload.nnz
 
 
 def sparse_dim(self: Tensor) -> int:
     """The number of sparse dimensions."""
-    data = self._data
+    data = self._payload
     return data.sparse_dim if isinstance(data, CooPayload) else 2 if isinstance(data, CompressedPayload) else 0
 
 
 def dense_dim(self: Tensor) -> int:
     """The number of dense dimensions."""
-    data = self._data
+    data = self._payload
     if isinstance(data, CompressedPayload):
         return data.values.dim() - data.batch - 1
     return data.ndim - sparse_dim(self)

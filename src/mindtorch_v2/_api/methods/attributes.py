@@ -41,13 +41,13 @@ def _flag(device_type: str) -> property:
 
 def layout(self: Tensor) -> Any:
     """How the elements are held."""
-    data = self._data
+    data = self._payload
     return data.layout if isinstance(data, SparsePayload) else strided
 
 
 def is_contiguous(self: Tensor, memory_format: _memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory without gaps in the order of `memory_format`."""
-    data = self._data
+    data = self._payload
     if memory_format is contiguous_format and data.__class__ is ndarray:
         return data.flags.c_contiguous
     if isinstance(data, SparsePayload):
@@ -141,7 +141,7 @@ def _false(self: Tensor) -> bool:
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the storage lies in memory that is pinned for copies to a device."""
-    if isinstance(self._data, SparsePayload):
+    if isinstance(self._payload, SparsePayload):
         return False
     return self.device.type == "cpu" and _is_pinned(settled(self))
 
@@ -225,9 +225,9 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         )
     exposed(self)
     if source is None:
-        self._data = backends.empty((0,), None, self._dtype, self.device)
+        self._payload = backends.empty((0,), None, self._dtype, self.device)
     elif isinstance(source, Tensor) and size is None:
-        self._data = exposed(source)
+        self._payload = exposed(source)
     else:
         untyped = source.untyped_storage() if isinstance(source, Tensor) else source.untyped()
         if size is None:
@@ -236,10 +236,12 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         needed = (storage_offset + _payload.extent(tuple(size), _strides(size, stride))) * self._dtype.itemsize
         if not same and storage_offset >= 0 and needed > untyped.nbytes() and self.device.type == "cpu":
             untyped.grow(needed)
-        if isinstance(self._data, _payload.DevicePayload):
-            self._data = self._data.__class__(tuple(size), _strides(size, stride), self._dtype, storage_offset, untyped)
+        if isinstance(self._payload, _payload.DevicePayload):
+            self._payload = self._payload.__class__(
+                tuple(size), _strides(size, stride), self._dtype, storage_offset, untyped
+            )
         else:
-            self._data = view_of_root(
+            self._payload = view_of_root(
                 untyped._root, tuple(size), _strides(size, stride), storage_offset, self._dtype.np
             )
     bump_version(self)
@@ -269,7 +271,7 @@ def _strides(size: Any, stride: Any) -> tuple:
 def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = None) -> Tensor:
     """Change the shape in place; elements that are new are uninitialised, those that the storage holds are kept."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
-    if isinstance(self._data, SparsePayload):
+    if isinstance(self._payload, SparsePayload):
         if self.is_sparse:
             raise unavailable("resize_", "coo")
         from ..._backends.cpu.sparse.shape import resize_csr_
@@ -279,7 +281,7 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
     if self.requires_grad and not TLS.inference:
         raise RuntimeError("cannot resize variables that require grad")
     strides = _resized_strides(shape, memory_format)
-    if shape == tuple(self._data.shape):
+    if shape == tuple(self._payload.shape):
         if memory_format is None:  # whatever its strides are
             return self
     else:
@@ -287,11 +289,11 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
     count = prod(shape)
     data = exposed(self)
     if data.__class__ is not ndarray:
-        self._data = backends.empty(shape, None, self._dtype, self.device)
+        self._payload = backends.empty(shape, None, self._dtype, self.device)
         return self
     available = storage_of(data).nbytes() // self._dtype.itemsize - self.storage_offset()
     if count <= available:
-        self._data = strided_view(data, shape, strides, 0)
+        self._payload = strided_view(data, shape, strides, 0)
     else:
         offset, storage = self.storage_offset(), storage_of(data)
         held = storage.nbytes() // data.itemsize
@@ -301,7 +303,7 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
             raise refusal(error, shape, data.itemsize) or error from None
         if _determinism.wanted and _determinism.fill:
             storage._root[held * data.itemsize :].view(data.dtype)[...] = largest(self._dtype)
-        self._data = view_of_root(storage._root, shape, strides, offset, data.dtype)
+        self._payload = view_of_root(storage._root, shape, strides, offset, data.dtype)
     return self
 
 
@@ -321,8 +323,8 @@ def _resized_strides(shape: tuple, memory_format: _memory_format | None) -> tupl
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
-    if the_template._data.__class__ is CooPayload:
-        return self.sparse_resize_(the_template.shape, the_template._data.sparse_dim, the_template.dense_dim())
+    if the_template._payload.__class__ is CooPayload:
+        return self.sparse_resize_(the_template.shape, the_template._payload.sparse_dim, the_template.dense_dim())
     if memory_format is preserve_format:
         last = prefers_channels_last(the_template.shape, the_template.stride())
         memory_format = (channels_last if the_template.dim() == 4 else channels_last_3d) if last else contiguous_format
@@ -352,12 +354,12 @@ MEMBERS: dict[str, Any] = {
     "is_ipu": _flag("ipu"),
     "is_maia": _flag("maia"),
     "is_vulkan": _flag("vulkan"),
-    "is_sparse": property(lambda self: self._data.__class__ is CooPayload),
-    "is_sparse_csr": property(lambda self: self._data.__class__ is CsrPayload),
+    "is_sparse": property(lambda self: self._payload.__class__ is CooPayload),
+    "is_sparse_csr": property(lambda self: self._payload.__class__ is CsrPayload),
     "is_mkldnn": property(lambda self: False),
     "is_quantized": property(lambda self: False),
     "is_nested": property(lambda self: False),
-    "names": property(lambda self: (None,) * self._data.ndim),
+    "names": property(lambda self: (None,) * self._payload.ndim),
     "has_names": _false,
     "volatile": property(lambda self: False),
     "storage_type": storage_type,

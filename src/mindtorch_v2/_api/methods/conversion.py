@@ -94,11 +94,11 @@ def _to_pinned(self: Tensor, kind: Any, layout: _memory_format | None) -> Tensor
 
 def _suggested_format(self: Tensor) -> _memory_format:
     """The format that the strides speak for; contiguous where they speak for none."""
-    if isinstance(self._data, SparsePayload):
+    if isinstance(self._payload, SparsePayload):
         return contiguous_format
-    if not prefers_channels_last(self._data.shape, _payload.stride_of(self._data)):
+    if not prefers_channels_last(self._payload.shape, _payload.stride_of(self._payload)):
         return contiguous_format
-    return channels_last if self._data.ndim == 4 else channels_last_3d
+    return channels_last if self._payload.ndim == 4 else channels_last_3d
 
 
 _SIGNATURES_OF_TO = (
@@ -264,7 +264,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> ndar
 
 def item(self: Tensor) -> Any:
     """The value of a tensor of one element as a Python number. RuntimeError for more elements, and on the meta device."""
-    data = self._data
+    data = self._payload
     if data.size != 1:
         raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
     if data.__class__ is _payload.WrapperPayload and (read := below.read(self)) is not NotImplemented:
@@ -283,12 +283,12 @@ def tolist(self: Tensor) -> Any:
 
 
 def __bool__(self: Tensor) -> bool:
-    size = self._data.size
+    size = self._payload.size
     if size != 1:
         if size == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    if self._data.__class__ is not _payload.WrapperPayload:
+    if self._payload.__class__ is not _payload.WrapperPayload:
         _host_array(self, "__bool__()")
     return bool(item(self))
 
@@ -300,7 +300,7 @@ def is_nonzero(self: Tensor) -> bool:
 
 def _number(convert_to: Any) -> Any:
     def number(self: Tensor) -> Any:
-        if self._data.size != 1:
+        if self._payload.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if TLS.grad_enabled and self.requires_grad:
             warn_once(
@@ -324,7 +324,7 @@ def __invert__(self: Tensor) -> Tensor:
 
 
 def __index__(self: Tensor) -> int:
-    if self._dtype.category > 1 or self._data.size != 1:
+    if self._dtype.category > 1 or self._payload.size != 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
     return int(item(self))
 

@@ -109,9 +109,9 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
             f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type '{self.device.type}'. "
             "Please ensure that the gradient and the tensor are on the same device"
         )
-    if value._data.shape != self._data.shape:
+    if value._payload.shape != self._payload.shape:
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value._data.shape)}' to a tensor of size '{list(self._data.shape)}'. Please "
+            f"attempting to assign a gradient of size '{list(value._payload.shape)}' to a tensor of size '{list(self._payload.shape)}'. Please "
             "ensure that the gradient and the tensor are the same size"
         )
     self._grad = value
@@ -242,7 +242,7 @@ def _retains_grad(self: Tensor) -> bool:
 
 
 def _get_data(self: Tensor) -> Tensor:
-    made = wrap(self._data, self._dtype)
+    made = wrap(self._payload, self._dtype)
     if self._inference:
         made._inference = True
     return made
@@ -251,7 +251,7 @@ def _get_data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-    kinds = [p.layout if isinstance(p, SparsePayload) else None for p in (self._data, value._data)]
+    kinds = [p.layout if isinstance(p, SparsePayload) else None for p in (self._payload, value._payload)]
     if kinds[0] is not kinds[1] or "meta" in (here := {self.device.type, value.device.type}) and len(here) > 1:
         raise RuntimeError(
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
@@ -263,7 +263,7 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         and not (value._dtype.is_floating_point or value._dtype.is_complex)
     ):
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-    self._data = value._data
+    self._payload = value._payload
     self._dtype = value._dtype
 
 

@@ -54,7 +54,7 @@ def _numpy_reads_alike(index: Any) -> bool:
 
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     if self.__class__ in PLAIN:
-        data = self._data
+        data = self._payload
         node = self._node
         if (
             data.__class__ is ndarray
@@ -71,7 +71,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
                 if found.__class__ is not ndarray:
                     found = data[(*index, ...)] if index.__class__ is tuple else data[index, ...]
                 made = _new(Tensor)
-                made._data = found
+                made._payload = found
                 kind = made._dtype = self._dtype
                 base = self._base
                 made._base = self if base is None else base
@@ -84,7 +84,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
                 view = _by_steps(self, index, index)
                 if view is not None:
                     return ops.alias(self) if view is self else view
-            if _selects(index) and data.ndim and not (index._dtype is _bool and index._data.ndim > data.ndim):
+            if _selects(index) and data.ndim and not (index._dtype is _bool and index._payload.ndim > data.ndim):
                 return ops.index(self, [index])
     special = overrides.find_for((self, *index) if index.__class__ is tuple else (self, index))
     if special is not None:
@@ -106,7 +106,7 @@ def read(self: Tensor, index: Any, keep: Callable[[Tensor], bool] = _keep_none) 
 
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if self.__class__ in PLAIN and (_numpy_reads_alike(index) or _selects(index)) and _has_no_past(self):
-        data = self._data
+        data = self._payload
         if data.__class__ is ndarray and data.flags.writeable and not is_expanded(data) and _store(data, index, value):
             bump_version(self)
             return
@@ -140,7 +140,7 @@ def _selects(index: Any) -> bool:
     """Whether an index is a tensor of the CPU that chooses elements as an array of numpy does."""
     if index.__class__ not in PLAIN:
         return False
-    data = index._data
+    data = index._payload
     return data.__class__ is ndarray and data.ndim > 0 and (index._dtype is _bool or index._dtype is _int64)
 
 
@@ -164,14 +164,14 @@ def _store(data: ndarray, index: Any, value: Any) -> bool:
         if kind is float and data.dtype.kind not in "fc":
             return False
         stored = value
-    elif kind in PLAIN and value._data.__class__ is ndarray and _has_no_past(value):
-        stored = value._data
+    elif kind in PLAIN and value._payload.__class__ is ndarray and _has_no_past(value):
+        stored = value._payload
         if stored.dtype != data.dtype or np.may_share_memory(stored, data):
             return False
     else:
         return False
     if index.__class__ in PLAIN:
-        index = index._data
+        index = index._payload
         if np.may_share_memory(index, data):
             return False
     try:
@@ -326,7 +326,7 @@ def _read_on_cpu(view: Tensor, indices: list) -> list:
             else:
                 known.extend(ops.unbind(ops.nonzero(item), 1))
         else:
-            _check_bounds(item._data, len(known), view)
+            _check_bounds(item._payload, len(known), view)
             known.append(item)
     return known
 

@@ -23,7 +23,7 @@ def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
 
 
 def __format__(self: Tensor, spec: str) -> str:
-    if self._data.ndim == 0 and self.device.type != "meta" and type(self) is Tensor:
+    if self._payload.ndim == 0 and self.device.type != "meta" and type(self) is Tensor:
         return format(self.item(), spec)
     return object.__format__(self, spec)
 
@@ -33,9 +33,9 @@ def __hash__(self: Tensor) -> int:
 
 
 def __len__(self: Tensor) -> int:
-    if self._data.ndim == 0:
+    if self._payload.ndim == 0:
         raise TypeError("len() of a 0-d tensor")
-    return self._data.shape[0]
+    return self._payload.shape[0]
 
 
 def __iter__(self: Tensor) -> Iterator[Tensor]:
@@ -115,7 +115,7 @@ def _make_wrapper_subclass(
     kind = _dtype.get_default_dtype() if dtype is None else dtype
     where = _device.CPU if device is None else _device.placed(device)
     made = object.__new__(cls)
-    made._data = _payload.WrapperPayload(
+    made._payload = _payload.WrapperPayload(
         shape, stride, kind, storage_offset or 0, MetaStorage(_payload.extent(shape, stride) * kind.itemsize), where
     )
     made._dtype = kind

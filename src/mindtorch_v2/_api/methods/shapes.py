@@ -70,7 +70,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
         raise RuntimeError(
             "Expected both self and other to be nested tensors. Self is not nested. While Other is nested."
         )
-    return self._data.shape == other._data.shape
+    return self._payload.shape == other._payload.shape
 
 
 def apply_(self: Tensor, function: Any) -> Tensor:
@@ -117,7 +117,7 @@ def _array(values: list, like: Tensor) -> Any:
     wrong = next((value for value in values if isinstance(value, str)), None)
     if wrong is not None:
         raise TypeError("must be real number, not str")
-    return np.asarray(values, dtype=settled(like).dtype).reshape(like._data.shape)
+    return np.asarray(values, dtype=settled(like).dtype).reshape(like._payload.shape)
 
 
 def _set_real(self: Tensor, value: Any) -> None:

@@ -29,7 +29,7 @@ Maybe = Tensor | None
 
 
 def _is_sparse(tensor: Tensor) -> bool:
-    return isinstance(tensor._data, SparsePayload)
+    return isinstance(tensor._payload, SparsePayload)
 
 
 def _dense(tensor: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ def _dense(tensor: Tensor) -> Tensor:
 
 def sparse_values_gradient(grad: Tensor, result: Tensor) -> Tensor:
     """The gradient of the values that a sparse tensor was made of: that of the tensor at its coordinates, each of those that stand twice."""
-    data = result._data
+    data = result._payload
     if data.__class__ is CooPayload:
         if not data.coalesced:
             return _at(_dense(grad), data)
@@ -55,7 +55,7 @@ def _at(dense: Tensor, data: CooPayload) -> Tensor:
 
 def values_gradient(grad: Tensor, self: Tensor) -> Tensor:
     """The gradient of a sparse tensor of that of its values."""
-    data: Any = self._data
+    data: Any = self._payload
     if data.__class__ is CooPayload:
         return ops._sparse_coo_tensor_unsafe(data.indices, grad, list(data.shape), is_coalesced=True)
     return ops._sparse_compressed_tensor_unsafe(data.begins, data.within, grad, list(data.shape), layout=data.layout)
@@ -65,7 +65,7 @@ def to_dense_gradient(grad: Tensor, self: Tensor, masked_grad: bool | None) -> T
     """The gradient of a sparse tensor of that of a dense one: its specified elements, or (not `masked_grad`) all that are not zero."""
     if not _is_sparse(self):
         return _dense(grad)
-    data: Any = self._data
+    data: Any = self._payload
     if masked_grad is None or masked_grad:
         return ops.sparse_mask(grad, self.coalesce() if data.__class__ is CooPayload else self)
     return grad.to_sparse(data.sparse_dim) if data.__class__ is CooPayload else grad.to_sparse(layout=data.layout)
@@ -102,7 +102,7 @@ def sparse_mm_first(grad: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Ten
     if not _is_sparse(mat1):
         product = ops.mm(grad, adjoint_of(mat2))
         return product if alpha == 1 else product * alpha
-    data = mat1._data
+    data = mat1._payload
     mask = mat1.coalesce() if data.__class__ is CooPayload else mat1
     product = ops.mm(grad, adjoint_of(mat2))
     return ops.sparse_mask(product if alpha == 1 else product * alpha, mask)
@@ -112,7 +112,7 @@ def sparse_mm_reduce_gradient(
     grad: Tensor, self: Tensor, other: Tensor, reduce: str, which: Tensor, needs: Sequence[bool]
 ) -> tuple[Maybe, Maybe]:
     """The gradients of a product whose rows are reduced: of the sparse matrix its specified elements, of the other one dense."""
-    data: Any = self._data
+    data: Any = self._payload
     rows, columns = ops.unbind(ops._convert_indices_from_csr_to_coo(data.begins, data.within), 0)
     values = data.values
     if which.numel() or reduce not in ("sum", "mean"):
@@ -135,7 +135,7 @@ def _of_selected(
     grad: Tensor, self: Tensor, other: Tensor, which: Tensor, columns: Tensor, needs: Sequence[bool]
 ) -> tuple[Maybe, Maybe]:
     """The gradients of the largest or smallest products: of those that were it."""
-    data: Any = self._data
+    data: Any = self._payload
     there = which < data.nnz
     at = ops.where(there, which, 0)
     grad = ops.where(there, grad, 0)

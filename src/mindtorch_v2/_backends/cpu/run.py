@@ -93,8 +93,8 @@ def run_into(op: Operator, spec: Spec, args: tuple, target: ndarray, where: Any 
         given = payloads(op, spec.compute, args)
         if op.mutates is not None:
             place = given[op.mutates]
-            if not copied and args[op.mutates]._data is not target:
-                np.copyto(target, args[op.mutates]._data, casting="unsafe")
+            if not copied and args[op.mutates]._payload is not target:
+                np.copyto(target, args[op.mutates]._payload, casting="unsafe")
             if place.dtype == target.dtype:
                 given[op.mutates] = target
                 kernel(*given)
@@ -183,7 +183,7 @@ def payloads(op: Operator, compute: Any, args: tuple) -> list:
     for index in range(len(args)):
         value = args[index]
         if isinstance(value, Tensor):
-            array = value._data
+            array = value._payload
             if array.__class__ is not ndarray:
                 array = settled(value)
                 if array.__class__ is not ndarray:
@@ -219,7 +219,7 @@ def _cast(item: Any, compute: Any) -> Any:
 def _host(op: Operator, value: Tensor) -> ndarray:
     """The array for a tensor of another device: factories that take it as an example only get its geometry, without memory."""
     if op.factory and "conversion" not in op.tags:
-        return np.broadcast_to(np.zeros((), value._dtype.np), value._data.shape)
+        return np.broadcast_to(np.zeros((), value._dtype.np), value._payload.shape)
     if "conversion" in op.tags or value.device.type == "meta":
-        return backend_of(value.device).to_host(value._data)
+        return backend_of(value.device).to_host(value._payload)
     raise RuntimeError(f"a tensor on {value.device} cannot be used by a CPU kernel")

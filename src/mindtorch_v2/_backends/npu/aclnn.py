@@ -347,7 +347,7 @@ def describe(args: Sequence) -> str:
 
 def _described(value: Any) -> str:
     if isinstance(value, Tensor):
-        value = value._data
+        value = value._payload
     if isinstance(value, NpuPayload):
         name = str(value.dtype).rpartition(".")[2]
         return f"{name}{list(value.shape)}" + ("" if value.is_contiguous else f" strides {list(value.stride)}")

@@ -144,7 +144,7 @@ def _geometry(item: Any) -> tuple:
     if isinstance(item, Value):
         return id(item), item.shape, item.stride, 0, item.dtype
     if isinstance(item, Tensor):
-        data = item._data
+        data = item._payload
         return id(getattr(data, "storage", data)), tuple(item.shape), item.stride(), item.storage_offset(), item._dtype
     return (item,)
 
@@ -188,7 +188,7 @@ def _rms_norm(names: dict, entry: Entry) -> Any:
         return None
 
     def compute(last: Entry) -> Any:
-        x, *gamma = (as_tensor(item)._data for item in found)
+        x, *gamma = (as_tensor(item)._payload for item in found)
         out, rstd = _result(last), empty((*shape[:-1], 1), None, _FLOAT, last.where)
         if not gamma:
             gamma = [empty(shape[-1:], None, _FLOAT, last.where)]
@@ -211,7 +211,7 @@ def _rotary(names: dict, entry: Entry) -> Any:
 
     def compute(last: Entry) -> Any:
         out = _result(last)
-        launch(aclnnRotaryPositionEmbedding, *(as_tensor(item)._data for item in found), 0, out)
+        launch(aclnnRotaryPositionEmbedding, *(as_tensor(item)._payload for item in found), 0, out)
         return out
 
     return compute

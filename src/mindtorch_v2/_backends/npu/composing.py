@@ -55,7 +55,7 @@ def quick(op: Operator, args: tuple) -> tuple[Spec, NpuPayload] | None:
 
 def _payload(value: Any) -> NpuPayload | None:
     """The payload of a float32 tensor on an NPU that lies there without gaps."""
-    data = value._data if value.__class__ in PLAIN else None
+    data = value._payload if value.__class__ in PLAIN else None
     if data.__class__ is not NpuPayload or data.dtype is not _FLOAT:
         return None
     return data if data.stride == contiguous_strides(data.shape) else None
@@ -72,7 +72,7 @@ def _late(value: Any, name: str) -> Late | None:
 
 def _left(op: Operator, args: tuple, shape: tuple, source: NpuPayload, epsilon: float = 0.0) -> tuple[Spec, NpuPayload]:
     """A result that is left for later. Operands stay what they are now, whatever is made of the tensors."""
-    operands = tuple(wrap(a._data, a._dtype) if a.__class__ in PLAIN else a for a in args)
+    operands = tuple(wrap(a._payload, a._dtype) if a.__class__ in PLAIN else a for a in args)
     storage, beside = object.__new__(LateStorage), source.storage
     late = Late(op, operands, shape, source, epsilon, current_stream(beside._index), _launched)
     made = NpuPayload(shape, contiguous_strides(shape), _FLOAT, 0, storage)

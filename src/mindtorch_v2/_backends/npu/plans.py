@@ -35,9 +35,9 @@ def quick(op: Operator, args: tuple) -> tuple[Spec, NpuPayload] | None:
     """(the spec, the result) of a call that has a plan; None for all others, which the general way runs."""
     index = next(
         (
-            value._data.storage._index
+            value._payload.storage._index
             for value in args
-            if value.__class__ in PLAIN and value._data.__class__ is NpuPayload
+            if value.__class__ in PLAIN and value._payload.__class__ is NpuPayload
         ),
         None,
     )
@@ -117,7 +117,7 @@ def _plannable(op: Operator) -> bool:
 
 def _made(op: Operator, spec: Spec, args: tuple, key: tuple, function: Any, launched: tuple) -> None:
     """Keep the plan of a launch that was watched, if its arguments are the operator's."""
-    sources = {id(value._data): i for i, value in enumerate(args) if value.__class__ in PLAIN}
+    sources = {id(value._payload): i for i, value in enumerate(args) if value.__class__ in PLAIN}
     results = [a for a in launched if a.__class__ is NpuPayload and id(a) not in sources]
     stride = contiguous_strides(tuple(spec.shape)) if spec.stride is None else tuple(spec.stride)
     if len({id(r) for r in results}) != 1:

@@ -68,7 +68,7 @@ def run_into(op: Operator, spec: Spec, args: tuple, target: NpuPayload, where: A
     direct = target.dtype is spec.dtype and spec.shape is not None and (op.is_inplace or not _reads(op, args, target))
     with aclnn.running(op.full_name, _compute([spec])):
         if "conversion" in op.tags:
-            copies.copy(target, _source(op, args)._data, _non_blocking(op, args))
+            copies.copy(target, _source(op, args)._payload, _non_blocking(op, args))
             return
         results = Results(spec, where)
         if direct:
@@ -101,10 +101,10 @@ def _reads(op: Operator, args: tuple, target: NpuPayload) -> bool:
         for value in args[index] if args[index].__class__ is list else (args[index],):
             if (
                 isinstance(value, Tensor)
-                and isinstance(value._data, NpuPayload)
-                and value._data.storage is target.storage
+                and isinstance(value._payload, NpuPayload)
+                and value._payload.storage is target.storage
             ):
-                same = value._data.offset == target.offset and value._data.stride == target.stride
+                same = value._payload.offset == target.offset and value._payload.stride == target.stride
                 if not (same and "pointwise" in op.tags):
                     return True
     return False
@@ -113,7 +113,7 @@ def _reads(op: Operator, args: tuple, target: NpuPayload) -> bool:
 def _execute(op: Operator, specs: list, args: tuple, results: Results) -> None:
     """Run the operator's kernel; the results are filled."""
     if "conversion" in op.tags:
-        copies.copy(results[0], _source(op, args)._data, _non_blocking(op, args))
+        copies.copy(results[0], _source(op, args)._payload, _non_blocking(op, args))
         return
     module = _family(op)
     if module is None:
@@ -182,7 +182,7 @@ def _adopt(returned: Any, results: Results) -> None:
         spec = results.specs[index]
         if made is None or spec is None:
             continue
-        payload = made._data
+        payload = made._payload
         if spec.shape is None or _fits(payload, spec, results):
             results[index] = payload
         else:
@@ -210,7 +210,7 @@ def _on_device(value: Any, compute: Any, where: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
     value = value.detach()
-    if isinstance(value._data, np.ndarray):
+    if isinstance(value._payload, np.ndarray):
         value = value.to(where)
     return value if compute is None or value.dtype is compute else value.to(compute)
 
@@ -230,7 +230,7 @@ def _payloads(op: Operator, compute: Any, args: tuple, where: Any) -> list:
 def _payload(value: Any, compute: Any, where: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
-    payload = value._data
+    payload = value._payload
     if isinstance(payload, np.ndarray):
         if payload.ndim == 0:
             return payload.item() if payload.dtype.num < 256 else float(payload)

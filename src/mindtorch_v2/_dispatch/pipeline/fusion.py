@@ -115,7 +115,7 @@ def run(step: Any) -> None:
 def _source(arg: Any, shape: tuple, order: tuple, kind: Any, is_operand: bool) -> Any:
     """An argument as the runners take it: arrays in the order of memory, stretched to the shape; numbers as they are or, for numpy, as arrays."""
     if isinstance(arg, (Value, Window, Tensor)):
-        array = as_tensor(arg)._data
+        array = as_tensor(arg)._payload
         return array if array.ndim == 0 else np.broadcast_to(array, shape).transpose(order)
     if native.extension is None and is_operand and not isinstance(arg, ndarray):
         return number(arg, kind)

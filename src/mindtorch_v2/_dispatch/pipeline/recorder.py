@@ -153,7 +153,7 @@ class Recorder:
         if not _fits(op, (spec,), args, where) or (self.careful and not rows.may_wait(op, spec, args, where)):
             return False
         self._keep_limits()
-        data = target._data
+        data = target._payload
         if data.__class__ is not PendingPayload or not data.is_pending:
             data = None  # which would count as a reference
             if not is_sole(settled(target)):
@@ -189,8 +189,8 @@ class Recorder:
         for index in op.tensors:
             arg = args[index]
             for item in arg if arg.__class__ is list else (arg,):
-                if isinstance(item, Tensor) and item._data.__class__ is PendingPayload:
-                    if item._data.storage.value.recorder is not self:
+                if isinstance(item, Tensor) and item._payload.__class__ is PendingPayload:
+                    if item._payload.storage.value.recorder is not self:
                         settled(item)
 
     def _keep_limits(self) -> None:
@@ -224,7 +224,7 @@ class Recorder:
         """What an entry keeps of an argument."""
         if not isinstance(arg, Tensor):
             return arg
-        data = arg._data
+        data = arg._payload
         if data.__class__ is PendingPayload:
             value = data.storage.value
             if data.is_pending and value.recorder is self:
@@ -234,14 +234,14 @@ class Recorder:
 
     def _adopt(self, target: Tensor) -> PendingPayload:
         """Let a tensor that owns its memory alone be pending over that memory."""
-        payload = target._data
+        payload = target._payload
         value = Given()
         describe(value, payload.shape, stride_of(payload), target._dtype, self)
         value.payload = payload
         storage = PendingStorage(value, target.device)
         value.holder = weakref.ref(storage)
         made = PendingPayload(value.shape, value.stride, value.dtype, 0, storage)
-        target._data = made
+        target._payload = made
         return made
 
     # what has to be done before something runs at once

@@ -234,7 +234,7 @@ class _Program:
         key = _key(item)
         if key in self._numbers or id(item.value if item.__class__ is Window else item) in own:
             return
-        array = as_tensor(item)._data
+        array = as_tensor(item)._payload
         lacks = self.ndim - array.ndim
         drops = tuple(d if array.shape[d - lacks] != 1 else -1 for d in range(max(lacks, 0), self.at))
         moves = self.at >= lacks and array.shape[self.at - lacks] != 1
@@ -330,7 +330,7 @@ class _Program:
 
 
 def _key(item: Any) -> int:
-    return id(item._data) if isinstance(item, Tensor) else id(item)
+    return id(item._payload) if isinstance(item, Tensor) else id(item)
 
 
 def _calls(entries: list[Entry]) -> list[list[Entry]]:

@@ -213,7 +213,7 @@ def _compute(entry: Entry) -> None:
     spare = _spare(entry) if form == "run" and entry.fast is None else None
     args = arguments(entry)
     if entry.fast is not None:
-        found = entry.fast(*[arg._data if isinstance(arg, Tensor) else arg for arg in args])
+        found = entry.fast(*[arg._payload if isinstance(arg, Tensor) else arg for arg in args])
         if found is not None and found.shape == entry.shape:
             entry.payload = found
             return
@@ -235,7 +235,7 @@ def _compute(entry: Entry) -> None:
         target = as_tensor(entry.target)
         if form == "inplace":
             args = (target, *args[1:])
-        backend_of(where).run_into(op, spec, args, target._data, where)
+        backend_of(where).run_into(op, spec, args, target._payload, where)
 
 
 def _spare(entry: Entry) -> Any:

@@ -137,7 +137,7 @@ class Entry(Value):
             arg = self.args[index]
             for item in arg if arg.__class__ is list else (arg,):
                 if isinstance(item, Tensor):
-                    payload = item._data
+                    payload = item._payload
                 elif isinstance(item, (Value, Window)):
                     payload = root_of(item).payload
                 else:

@@ -129,7 +129,7 @@ class _Save:
         if not _planned.is_default(planner):
             self.token = ranks.first_only("plan", new_token)
             saving = _planned.Saving(planner, stateful_to_dict(state_dict), ranks, self.token)
-            self.metadata, self._data = saving.metadata, saving.data
+            self.metadata, self._payload = saving.metadata, saving.data
             return
         self.flat, paths = flatten_state_dict(stateful_to_dict(state_dict))
         found = ranks.each("describe", lambda: (described(self.flat), paths))
@@ -144,12 +144,12 @@ class _Save:
 
         self.token, self.metadata, work = ranks.first_only("plan", plan)
         own = [(MetadataIndex(name, offset), self.flat[name]) for name, offset in work[ranks.rank]]
-        self._data: Callable[[], list[tuple[MetadataIndex, Any]]] = lambda: own
+        self._payload: Callable[[], list[tuple[MetadataIndex, Any]]] = lambda: own
 
     def items(self, copy: bool) -> list[tuple[MetadataIndex, Any]]:
         """What this rank writes: tensors on the CPU, in memory of their own where they are a part of a larger one, or where a copy is asked for."""
         found = []
-        for index, value in self._data():
+        for index, value in self._payload():
             if isinstance(value, torch.Tensor):
                 value = value._local_tensor if isinstance(value, DTensor) else value
                 value = value.detach()

@@ -225,8 +225,8 @@ class StateDictMethods:
             not assign
             and own.__class__ in PLAIN
             and given.__class__ in PLAIN
-            and own._data is given._data
-            and own._data.__class__ is ndarray
+            and own._payload is given._payload
+            and own._payload.__class__ is ndarray
         ):  # the module's own state: the same elements
             bump_version(own)
             return None

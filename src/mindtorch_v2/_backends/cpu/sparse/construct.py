@@ -44,7 +44,7 @@ def from_indices(
     is_coalesced: bool | None = None,
 ) -> Tensor:
     """A coo tensor over the memory of its members."""
-    return coo(size, alias(indices), alias(values), bool(is_coalesced) or values._data.shape[0] < 2)
+    return coo(size, alias(indices), alias(values), bool(is_coalesced) or values._payload.shape[0] < 2)
 
 
 def from_lines(
@@ -112,7 +112,7 @@ def like(
     memory_format: Any = None,
 ) -> Tensor:
     """`empty_like` and `zeros_like`: no specified elements, or dense zeros."""
-    data = self._data
+    data = self._payload
     if layout is not strided and memory_format is not None:
         raise RuntimeError("memory format option is only supported by strided tensors")
     kind = self._dtype if dtype is None else dtype
@@ -134,7 +134,7 @@ def new(
     self: Tensor, size: Sequence[int], dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
 ) -> Tensor:
     """`new_empty` and `new_zeros`."""
-    data = self._data
+    data = self._payload
     kind = self._dtype if dtype is None else dtype
     where = self.device if device is None else device
     if layout is strided:
@@ -159,7 +159,7 @@ def indices(self: Tensor) -> Tensor:
     if not is_coo(self):
         raise _not_coo("indices", self)
     _check_coalesced("indices", self)
-    return alias(self._data.indices)
+    return alias(self._payload.indices)
 
 
 def values(self: Tensor) -> Tensor:
@@ -168,50 +168,50 @@ def values(self: Tensor) -> Tensor:
         _check_coalesced("values", self)
     elif not is_compressed(self):
         raise RuntimeError(f"values expected sparse tensor layout but got {layout_name(self)}")
-    return alias(self._data.values)
+    return alias(self._payload.values)
 
 
 def _check_coalesced(name: str, self: Tensor) -> None:
-    if not self._data.coalesced:
+    if not self._payload.coalesced:
         raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
 
 
 def raw_indices(self: Tensor) -> Tensor:
     """The coordinates as they are."""
-    return alias(self._data.indices)
+    return alias(self._payload.indices)
 
 
 def raw_values(self: Tensor) -> Tensor:
     """The values as they are."""
-    return alias(self._data.values)
+    return alias(self._payload.values)
 
 
 def crow_indices(self: Tensor) -> Tensor:
     """Where rows begin. RuntimeError for another layout."""
     if not is_csr(self):
         raise RuntimeError(f"crow_indices expected sparse row compressed tensor layout but got {layout_name(self)}")
-    return alias(self._data.crow)
+    return alias(self._payload.crow)
 
 
 def col_indices(self: Tensor) -> Tensor:
     """The columns of the specified elements. RuntimeError for another layout."""
     if not is_csr(self):
         raise RuntimeError(f"col_indices expected sparse row compressed tensor layout but got {layout_name(self)}")
-    return alias(self._data.col)
+    return alias(self._payload.col)
 
 
 def ccol_indices(self: Tensor) -> Tensor:
     """Where columns begin. RuntimeError for another layout."""
     if not is_csc(self):
         raise RuntimeError(f"ccol_indices expected sparse column compressed tensor layout but got {layout_name(self)}")
-    return alias(self._data.begins)
+    return alias(self._payload.begins)
 
 
 def row_indices(self: Tensor) -> Tensor:
     """The rows of the specified elements. RuntimeError for another layout."""
     if not is_csc(self):
         raise RuntimeError(f"row_indices expected sparse column compressed tensor layout but got {layout_name(self)}")
-    return alias(self._data.within)
+    return alias(self._payload.within)
 
 
 # Conversions
@@ -221,13 +221,13 @@ def to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -
     """Every element in memory of its own."""
     if dtype is not None and dtype is not self._dtype:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
-    data = self._data
+    data = self._payload
     if self.device.type == "meta":
         return ops.empty(data.shape, dtype=self._dtype, device=self.device)
     lines = is_compressed(self)
     if lines:
         self = as_coo(self)
-    found = self._data
+    found = self._payload
     made = pieces.scattered(
         data.shape, pieces.flat(self), pieces.values_of(self), found.sparse_dim, found.coalesced or lines
     )
@@ -237,7 +237,7 @@ def to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -
 def to_sparse_dim(self: Tensor, sparse_dim: int) -> Tensor:
     """The elements that are not zero of the first `sparse_dim` dimensions, as a coo tensor."""
     if pieces.is_sparse(self):
-        if self._data.layout is CooPayload.layout and sparse_dim != self._data.sparse_dim:
+        if self._payload.layout is CooPayload.layout and sparse_dim != self._payload.sparse_dim:
             raise RuntimeError(
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
             )
@@ -294,7 +294,7 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
 
 
 def _to_lines(self: Tensor, kind: type[CompressedPayload], dense_dim: int | None) -> Tensor:
-    given = self._data
+    given = self._payload
     if given.__class__ is kind:
         return self
     convert = pieces.as_csr if kind.of_rows else pieces.as_csc
@@ -308,7 +308,7 @@ def _to_lines(self: Tensor, kind: type[CompressedPayload], dense_dim: int | None
                 f"coo_to_sparse_{kind.key}: conversion from Sparse to {kind.name} for input tensors with sparse_dim()!=2 is not supported"
             )
         made = convert(self)
-        return made if given.coalesced is False else with_values(made, ops.clone(made._data.values))
+        return made if given.coalesced is False else with_values(made, ops.clone(made._payload.values))
     lead = self.dim() - (dense_dim or 0)
     if lead < 2:
         raise RuntimeError(
@@ -320,17 +320,17 @@ def _to_lines(self: Tensor, kind: type[CompressedPayload], dense_dim: int | None
     array = array_of(self)
     batch = array.shape[: lead - 2]
     matrices = [convert(to_sparse_dim(wrap(m, self._dtype), 2)) for m in array.reshape(-1, *array.shape[lead - 2 :])]
-    if len({m._data.nnz for m in matrices}) > 1:
+    if len({m._payload.nnz for m in matrices}) > 1:
         raise RuntimeError("Expect the same number of specified elements per batch.")
     return _stacked(matrices, batch, array.shape)
 
 
 def _stacked(matrices: list[Tensor], batch: tuple, shape: Sequence[int]) -> Tensor:
     members = []
-    for each in zip(*(m._data.members() for m in matrices)):
+    for each in zip(*(m._payload.members() for m in matrices)):
         joined = ops.stack(list(each))
         members.append(ops.reshape(joined, [*batch, *joined.shape[1:]]))
-    return wrap(matrices[0]._data.__class__(tuple(shape), *members), members[-1]._dtype)
+    return wrap(matrices[0]._payload.__class__(tuple(shape), *members), members[-1]._dtype)
 
 
 def to_copy(
@@ -343,7 +343,7 @@ def to_copy(
     memory_format: Any = None,
 ) -> Tensor:
     """Members of their own, values in another dtype or all on another device; on the meta device no specified elements."""
-    data = self._data
+    data = self._payload
     if device is not None and device.type == "meta" and self.device.type != "meta":
         return like(self, dtype, None, device)
     made = [ops._to_copy(t, device=device) for t in data.members()[:-1]]
@@ -362,4 +362,4 @@ def clone(self: Tensor, memory_format: Any = None) -> Tensor:
 
 def detach(self: Tensor) -> Tensor:
     """The same members without history."""
-    return wrap(self._data, self._dtype)
+    return wrap(self._payload, self._dtype)

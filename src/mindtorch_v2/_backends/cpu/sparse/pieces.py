@@ -38,7 +38,7 @@ def csc(shape: Sequence[int], ccol: Tensor, row: Tensor, values: Tensor) -> Tens
 
 def with_values(self: Tensor, values: Tensor) -> Tensor:
     """Other values at the same places."""
-    return wrap(self._data.like(values), values._dtype)
+    return wrap(self._payload.like(values), values._dtype)
 
 
 def integers(array: ndarray) -> Tensor:
@@ -74,32 +74,32 @@ def alias(tensor: Tensor) -> Tensor:
 
 def is_coo(value: Any) -> bool:
     """Whether a value is a tensor of the layout sparse_coo."""
-    return isinstance(value, Tensor) and value._data.__class__ is CooPayload
+    return isinstance(value, Tensor) and value._payload.__class__ is CooPayload
 
 
 def is_csr(value: Any) -> bool:
     """Whether a value is a tensor of the layout sparse_csr."""
-    return isinstance(value, Tensor) and value._data.__class__ is CsrPayload
+    return isinstance(value, Tensor) and value._payload.__class__ is CsrPayload
 
 
 def is_csc(value: Any) -> bool:
     """Whether a value is a tensor of the layout sparse_csc."""
-    return isinstance(value, Tensor) and value._data.__class__ is CscPayload
+    return isinstance(value, Tensor) and value._payload.__class__ is CscPayload
 
 
 def is_compressed(value: Any) -> bool:
     """Whether a value is a tensor of rows or of columns."""
-    return isinstance(value, Tensor) and isinstance(value._data, CompressedPayload)
+    return isinstance(value, Tensor) and isinstance(value._payload, CompressedPayload)
 
 
 def is_sparse(value: Any) -> bool:
     """Whether a value is a sparse tensor."""
-    return isinstance(value, Tensor) and isinstance(value._data, SparsePayload)
+    return isinstance(value, Tensor) and isinstance(value._payload, SparsePayload)
 
 
 def layout_name(tensor: Tensor) -> str:
     """The layout as PyTorch's messages write it."""
-    data = tensor._data
+    data = tensor._payload
     return data.name if isinstance(data, SparsePayload) else "Strided"
 
 
@@ -115,12 +115,12 @@ def array_of(tensor: Tensor) -> ndarray:
 
 def indices_of(self: Tensor) -> ndarray:
     """The coordinates: sparse dimensions by specified elements."""
-    return array_of(self._data.indices)
+    return array_of(self._payload.indices)
 
 
 def values_of(self: Tensor) -> ndarray:
     """The values."""
-    return array_of(self._data.values)
+    return array_of(self._payload.values)
 
 
 def refuse_bounds(indices: ndarray, shape: Sequence[int]) -> None:
@@ -151,7 +151,7 @@ def flat_of(indices: ndarray, shape: Sequence[int]) -> ndarray:
 
 def flat(self: Tensor) -> ndarray:
     """`flat_of` a tensor's coordinates."""
-    return flat_of(indices_of(self), self._data.shape)
+    return flat_of(indices_of(self), self._payload.shape)
 
 
 def coordinates(places: ndarray, shape: Sequence[int]) -> ndarray:
@@ -218,7 +218,7 @@ def summed(take: Callable[[ndarray], ndarray], starts: ndarray, count: int) -> n
 
 def coalesced(self: Tensor) -> Tensor:
     """The tensor with sorted coordinates, none of which stands twice."""
-    data = self._data
+    data = self._payload
     if data.coalesced:
         return self
     if self.device.type == "meta":  # any number of elements will do
@@ -247,7 +247,7 @@ def scattered(shape: Sequence[int], places: ndarray, values: ndarray, sparse_dim
 
 def lines_of(self: Tensor) -> ndarray:
     """The row of each specified element of a csr tensor without batches, or the column of a csc tensor's. RuntimeError for pointers that do not fit."""
-    data = self._data
+    data = self._payload
     begins = array_of(data.begins)
     which = "row" if data.of_rows else "column"
     name = f"c{which[:3]}_indices"
@@ -261,21 +261,21 @@ def lines_of(self: Tensor) -> ndarray:
 
 def places_of(self: Tensor) -> ndarray:
     """The coordinates of the specified elements of a compressed tensor without batches, line by line."""
-    pair = [lines_of(self), array_of(self._data.within).astype(np.int64)]
-    return np.stack(pair if self._data.of_rows else pair[::-1])
+    pair = [lines_of(self), array_of(self._payload.within).astype(np.int64)]
+    return np.stack(pair if self._payload.of_rows else pair[::-1])
 
 
 def as_coo(self: Tensor) -> Tensor:
     """A tensor of any layout as a coo tensor, which is sorted if it was one of rows."""
     if is_coo(self):
         return self
-    data = self._data
+    data = self._payload
     if data.batch:
         matrices = batches(self)
         count = int(np.prod(data.shape[: data.batch], dtype=np.int64))
         lead = coordinates(np.arange(count), data.shape[: data.batch])
         found = [
-            np.concatenate([np.repeat(lead[:, [k]], m._data.nnz, 1), places_of(m)]) for k, m in enumerate(matrices)
+            np.concatenate([np.repeat(lead[:, [k]], m._payload.nnz, 1), places_of(m)]) for k, m in enumerate(matrices)
         ]
         kept = np.concatenate(found, 1) if found else np.zeros((data.batch + 2, 0), np.int64)
         values = array_of(data.values)
@@ -287,7 +287,7 @@ def as_coo(self: Tensor) -> Tensor:
 
 def batches(self: Tensor) -> list[Tensor]:
     """The matrices of a batch of compressed ones."""
-    data = self._data
+    data = self._payload
     begins, within, values = (array_of(t) for t in data.members())
     shape = data.shape[data.batch :]
     count = math.prod(data.shape[: data.batch])
@@ -303,7 +303,7 @@ def as_csr(self: Tensor) -> Tensor:
     if is_csr(self):
         return self
     self = coalesced(as_coo(self))
-    data = self._data
+    data = self._payload
     rows, col = indices_of(self)
     refuse_bounds(indices_of(self), data.shape)
     return csr(data.shape, integers(row_pointers(rows, data.shape[0])), integers(col), data.values)
@@ -313,11 +313,11 @@ def as_csc(self: Tensor) -> Tensor:
     """A matrix of any layout as a csc tensor."""
     if is_csc(self):
         return self
-    data = as_coo(self)._data
+    data = as_coo(self)._payload
     flipped = coo(
         (data.shape[1], data.shape[0], *data.shape[2:]), ops.flip(data.indices, [0]), data.values, data.nnz < 2
     )
-    made = as_csr(flipped)._data
+    made = as_csr(flipped)._payload
     return csc(data.shape, made.begins, made.within, made.values)
 
 

@@ -22,10 +22,10 @@ def of_values(op: Operator) -> Callable:
 
     def kernel(self: Tensor, *rest: Any, out: Tensor | None = None) -> Tensor:
         if is_coo(self):
-            if out is self and not self._data.coalesced:
+            if out is self and not self._payload.coalesced:
                 raise RuntimeError(f"{op.name}_ requires coalesced input")
             self = coalesced(self)
-        positional, keywords = overrides.as_called(op, (self._data.values, *rest))
+        positional, keywords = overrides.as_called(op, (self._payload.values, *rest))
         return with_values(self, getattr(ops, op.name)(*positional, **keywords))
 
     return kernel
@@ -33,14 +33,14 @@ def of_values(op: Operator) -> Callable:
 
 def neg(self: Tensor) -> Tensor:
     """-self."""
-    return with_values(self, ops.neg(self._data.values))
+    return with_values(self, ops.neg(self._payload.values))
 
 
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Tensor:
     """The gradient where self is above the threshold, at the places that self specifies."""
     output = coalesced(self) if is_coo(self) else self
     grad = ops.sparse_mask(grad_output, output)
-    return with_values(output, ops.threshold_backward(grad._data.values, output._data.values, threshold))
+    return with_values(output, ops.threshold_backward(grad._payload.values, output._payload.values, threshold))
 
 
 # Sums
@@ -55,7 +55,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Tensor | None = None) -> Ten
     if not pieces.is_sparse(other):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     _check_alpha(self, other, alpha)
-    if self._data.shape != other._data.shape:
+    if self._payload.shape != other._payload.shape:
         if is_compressed(self):
             raise RuntimeError("add: Expected input tensors to have the same shape")
         raise RuntimeError(
@@ -68,7 +68,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Tensor | None = None) -> Ten
     kind = result_type(self, other)
     if is_compressed(self):
         return _add_lines(self, other, alpha, kind)
-    a, b = self._data, other._data
+    a, b = self._payload, other._payload
     if not a.nnz:
         values = b.values.to(kind)
         return with_values(other, values * alpha if alpha != 1 else ops.clone(values))
@@ -94,7 +94,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Tensor | None = None) -> Ten
 
 def _merged(self: Tensor, other: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """The specified elements of both, in the order of coordinates as far as each of them is; those that meet in it are summed."""
-    a, b = self._data, other._data
+    a, b = self._payload, other._payload
     left, right = pieces.flat(self), pieces.flat(other)
     both = a.coalesced and b.coalesced
     if both or (_ascends(left) and _ascends(right)):
@@ -164,14 +164,14 @@ def _check_alpha(self: Tensor, other: Tensor, alpha: Any) -> None:
 
 
 def _add_lines(self: Tensor, other: Tensor, alpha: Any, kind: Any) -> Tensor:
-    if self._data.batch or self._data.values.dim() > 1:
+    if self._payload.batch or self._payload.values.dim() > 1:
         raise NotImplementedError("add: sums of batches of compressed matrices are not there")
-    made = add(coalesced(as_coo(self)), coalesced(as_coo(with_values(other, other._data.values))), alpha)
-    return _in_lines(with_values(made, made._data.values.to(kind)), self)
+    made = add(coalesced(as_coo(self)), coalesced(as_coo(with_values(other, other._payload.values))), alpha)
+    return _in_lines(with_values(made, made._payload.values.to(kind)), self)
 
 
 def _in_lines(made: Tensor, like: Tensor) -> Tensor:
-    return as_csr(made) if like._data.of_rows else pieces.as_csc(made)
+    return as_csr(made) if like._payload.of_rows else pieces.as_csc(made)
 
 
 def _add_to_dense(self: Any, other: Tensor, alpha: Any, out: Tensor | None) -> Tensor:
@@ -179,8 +179,8 @@ def _add_to_dense(self: Any, other: Tensor, alpha: Any, out: Tensor | None) -> T
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     _check_alpha(self, other, alpha)
     kind = result_type(self, other)
-    shape = other._data.shape
-    if self._data.shape != shape:
+    shape = other._payload.shape
+    if self._payload.shape != shape:
         raise RuntimeError(
             f"add: expected 'self' and 'other' to have same size, but self has size {list(self.shape)} while other has size "
             f"{list(shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
@@ -191,7 +191,7 @@ def _add_to_dense(self: Any, other: Tensor, alpha: Any, out: Tensor | None) -> T
         target = array_of(out)
     if is_compressed(other):
         other = as_coo(other)
-    data = other._data
+    data = other._payload
     values = data.values.to(kind)
     if alpha != 1:
         values = values * alpha
@@ -220,11 +220,11 @@ def mul(self: Any, other: Any) -> Tensor:
     if not pieces.is_sparse(self):
         self, other = other, self
     if not isinstance(other, Tensor) or (other.dim() == 0 and not pieces.is_sparse(other)):
-        return with_values(self, ops.mul(self._data.values, other))
+        return with_values(self, ops.mul(self._payload.values, other))
     if not pieces.is_sparse(other):
         return _mul_dense(self, other)
     for one, number in ((self, other), (other, self)):
-        if number.dim() == 0 and is_coo(number) and (one.dim() or number._data.nnz < 2):
+        if number.dim() == 0 and is_coo(number) and (one.dim() or number._payload.nnz < 2):
             return mul(one, ops._to_dense(number))
     if is_compressed(self):
         return _in_lines(_mul_sparse(as_coo(self), as_coo(other)), self)
@@ -233,7 +233,7 @@ def mul(self: Any, other: Any) -> Tensor:
 
 def _mul_sparse(self: Tensor, other: Tensor) -> Tensor:
     """The elements of one, in its order, times those of the other one, which is coalesced; zeros where it has none."""
-    a, b = self._data, other._data
+    a, b = self._payload, other._payload
     if a.ndim != b.ndim or a.sparse_dim != b.sparse_dim or a.shape[: a.sparse_dim] != b.shape[: a.sparse_dim]:
         raise RuntimeError(
             "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse dimensions, and shape of "
@@ -249,36 +249,36 @@ def _mul_sparse(self: Tensor, other: Tensor) -> Tensor:
     factors = (
         pieces.values_of(table)[at]
         if len(have)
-        else np.zeros((len(want), *table._data.values.shape[1:]), table._dtype.np)
+        else np.zeros((len(want), *table._payload.values.shape[1:]), table._dtype.np)
     )
     factors[lacking] = 0
-    values = ops.mul(source._data.values, pieces.of_array(factors, table._data.values))
+    values = ops.mul(source._payload.values, pieces.of_array(factors, table._payload.values))
     if lacking.any():  # zero, whatever the value is
         array_of(values)[lacking] = 0
     shape = (*a.shape[: a.sparse_dim], *values.shape[1:])
-    return coo(shape, source._data.indices, values, source._data.coalesced)
+    return coo(shape, source._payload.indices, values, source._payload.coalesced)
 
 
 def _mul_dense(self: Tensor, other: Tensor) -> Tensor:
-    shape = self._data.shape
-    if other._data.shape != shape and is_compressed(self):
+    shape = self._payload.shape
+    if other._payload.shape != shape and is_compressed(self):
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(other.shape)} but mask has size {list(shape)}"
         )
-    if other._data.shape != shape:
-        wider = len(other._data.shape) > len(shape)
-        if wider or any(n not in (1, m) for n, m in zip(reversed(other._data.shape), reversed(shape))):
+    if other._payload.shape != shape:
+        wider = len(other._payload.shape) > len(shape)
+        if wider or any(n not in (1, m) for n, m in zip(reversed(other._payload.shape), reversed(shape))):
             return mul(_expanded(self, other), other)
         other = ops.expand(other, shape)
-    return with_values(self, ops.mul(self._data.values, sampled(other, self)))
+    return with_values(self, ops.mul(self._payload.values, sampled(other, self)))
 
 
 def _expanded(self: Tensor, other: Tensor) -> Tensor:
     """A coo tensor with the specified elements repeated, as a product with a larger dense one needs them."""
     try:
-        shape = np.broadcast_shapes(self._data.shape, other._data.shape)
+        shape = np.broadcast_shapes(self._payload.shape, other._payload.shape)
     except ValueError:
-        both = zip(reversed(other._data.shape), reversed(self._data.shape))
+        both = zip(reversed(other._payload.shape), reversed(self._payload.shape))
         back, (n, m) = next((i, pair) for i, pair in enumerate(both) if 1 not in pair and pair[0] != pair[1])
         raise RuntimeError(
             f"The size of tensor a ({n}) must match the size of tensor b ({m}) at non-singleton dimension "
@@ -286,15 +286,18 @@ def _expanded(self: Tensor, other: Tensor) -> Tensor:
         ) from None
     made = broadcast(as_coo(self), shape)
     order = pieces.integers(np.argsort(pieces.flat(made), kind="stable"))
-    data = made._data
+    data = made._payload
     return coo(
-        shape, ops.index_select(data.indices, 1, order), ops.index_select(data.values, 0, order), self._data.coalesced
+        shape,
+        ops.index_select(data.indices, 1, order),
+        ops.index_select(data.values, 0, order),
+        self._payload.coalesced,
     )
 
 
 def broadcast(self: Tensor, shape: tuple) -> Tensor:
     """A coo tensor with each of its elements repeated along dimensions that are new or of size 1."""
-    data = self._data
+    data = self._payload
     lead = len(shape) - len(data.shape)
     dims = [*range(lead), *(lead + d for d in range(data.sparse_dim) if shape[lead + d] != data.shape[d])]
     counts = [shape[d] for d in dims]
@@ -311,16 +314,16 @@ def sampled(dense: Tensor, mask: Tensor) -> Tensor:
     """The elements of a dense tensor at the places that a sparse one of its shape specifies."""
     array = array_of(dense)
     if is_compressed(mask):
-        data = mask._data
+        data = mask._payload
         if data.batch:
             found = pieces.indices_of(as_coo(mask))
             return pieces.of_array(array[tuple(found)].reshape(array_of(data.values).shape), dense)
         found = pieces.places_of(mask)
     else:
         found = pieces.indices_of(mask)
-    pieces.refuse_bounds(found, mask._data.shape)
+    pieces.refuse_bounds(found, mask._payload.shape)
     if not len(found):
-        return pieces.of_array(np.repeat(array[None], mask._data.nnz, 0), dense)
+        return pieces.of_array(np.repeat(array[None], mask._payload.nnz, 0), dense)
     return pieces.of_array(array[tuple(found)], dense)
 
 
@@ -336,7 +339,7 @@ def _divisor(self: Tensor, other: Any, name: str = "division") -> Any:
 def div(self: Any, other: Any) -> Tensor:
     """self / other, a number or a tensor without dimensions."""
     other = _divisor(self, other)
-    return with_values(self, ops.div(self._data.values, other))
+    return with_values(self, ops.div(self._payload.values, other))
 
 
 def div_mode(self: Any, other: Any, rounding_mode: str | None) -> Tensor:
@@ -344,7 +347,7 @@ def div_mode(self: Any, other: Any, rounding_mode: str | None) -> Tensor:
     other = _divisor(self, other)
     if is_coo(self) and rounding_mode is not None:
         self = coalesced(self)
-    return with_values(self, ops.div(self._data.values, other, rounding_mode=rounding_mode))
+    return with_values(self, ops.div(self._payload.values, other, rounding_mode=rounding_mode))
 
 
 def floor_divide(self: Any, other: Any) -> Tensor:
@@ -360,4 +363,4 @@ def pow(self: Any, exponent: Any) -> Tensor:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
     if is_coo(self):
         self = coalesced(self)
-    return with_values(self, ops.pow(self._data.values, exponent))
+    return with_values(self, ops.pow(self._payload.values, exponent))

@@ -30,16 +30,16 @@ def _arrays(self: Tensor) -> tuple[ndarray, ndarray, ndarray]:
     if _narrow(self._dtype):
         values = values.astype(np.float32)
     if is_csr(self):
-        if self._data.batch:
+        if self._payload.batch:
             raise NotImplementedError("products of batches of sparse csr matrices are not there")
         rows, columns = pieces.places_of(self)
-        pieces.refuse_bounds(np.stack([rows, columns]), self._data.shape)
+        pieces.refuse_bounds(np.stack([rows, columns]), self._payload.shape)
         return rows, columns, values
     self = as_coo(self)
     indices = pieces.indices_of(self)
-    pieces.refuse_bounds(indices, self._data.shape)
+    pieces.refuse_bounds(indices, self._payload.shape)
     rows, columns = indices
-    if not self._data.coalesced and (rows[1:] < rows[:-1]).any():
+    if not self._payload.coalesced and (rows[1:] < rows[:-1]).any():
         order = np.argsort(rows, kind="stable")
         rows, columns, values = rows[order], columns[order], values[order]
     return rows, columns, values
@@ -51,7 +51,7 @@ def times_dense(self: Tensor, dense: ndarray) -> ndarray:
     if dense.dtype.itemsize < 4 and dense.dtype.kind not in "iub":
         dense = dense.astype(np.float32)
     kind = np.result_type(values, dense)
-    made = np.zeros((self._data.shape[0], *dense.shape[1:]), kind)
+    made = np.zeros((self._payload.shape[0], *dense.shape[1:]), kind)
     if not len(rows) or not made.size:
         return made
     starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
@@ -74,8 +74,10 @@ def _check_product(self: Tensor, other: Tensor, name: str = "mm") -> None:
             else f"mat1 and mat2 shapes cannot be multiplied ({self.shape[0]}x{self.shape[1]} and {other.shape[0]}x{other.shape[1]})"
         )
     for tensor in (self, other):
-        if is_coo(tensor) and tensor._data.sparse_dim != 2:
-            raise RuntimeError(f"{name}: Expected a matrix with two sparse dimensions, got {tensor._data.sparse_dim}")
+        if is_coo(tensor) and tensor._payload.sparse_dim != 2:
+            raise RuntimeError(
+                f"{name}: Expected a matrix with two sparse dimensions, got {tensor._payload.sparse_dim}"
+            )
     _check_dtypes(self, other)
 
 
@@ -99,7 +101,7 @@ def mm(self: Tensor, mat2: Tensor) -> Tensor:
 
 def _transposed(self: Tensor) -> Tensor:
     self = as_coo(self)
-    data = self._data
+    data = self._payload
     return coo(data.shape[::-1], ops.flip(data.indices, [0]), data.values, False)
 
 
@@ -111,7 +113,7 @@ def sparse_sparse(self: Tensor, other: Tensor) -> Tensor:
     left, right = (coalesced(as_coo(t)) if not is_csr(t) else t for t in (self, other))
     rows, middle, values = _arrays(left)
     _, columns, others = _arrays(right)
-    starts = array_of(as_csr(right)._data.crow).astype(np.int64)
+    starts = array_of(as_csr(right)._payload.crow).astype(np.int64)
     counts = np.diff(starts)[middle]
     total = int(counts.sum())
     begin = np.repeat(starts[middle], counts)
@@ -121,7 +123,7 @@ def sparse_sparse(self: Tensor, other: Tensor) -> Tensor:
     shape = (self.shape[0], other.shape[1])
     places, sums = pieces.merged(np.repeat(rows, counts) * shape[1] + columns[met], products)
     made = coo(
-        shape, pieces.integers(pieces.coordinates(places, shape)), pieces.of_array(sums, self._data.values), True
+        shape, pieces.integers(pieces.coordinates(places, shape)), pieces.of_array(sums, self._payload.values), True
     )
     return as_csr(made) if is_compressed(self) else made
 
@@ -152,7 +154,7 @@ def mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]
     rows, columns, values = _arrays(self)
     dense = array_of(other)
     none = wrap(np.empty(0, np.int64), int64)
-    counts = np.bincount(rows, minlength=self._data.shape[0])
+    counts = np.bincount(rows, minlength=self._payload.shape[0])
     if how in ("sum", "mean"):
         made = times_dense(self, dense)
         if how == "mean":
@@ -160,7 +162,7 @@ def mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]
         return pieces.of_array(made, other), none
     if _narrow(other._dtype):
         dense = dense.astype(np.float32)
-    made = np.zeros((self._data.shape[0], dense.shape[1]), np.result_type(values, dense))
+    made = np.zeros((self._payload.shape[0], dense.shape[1]), np.result_type(values, dense))
     which = np.full(made.shape, len(rows), np.int64)
     if not len(rows) or not made.size:
         return pieces.of_array(made, other), wrap(which, int64)
@@ -259,11 +261,11 @@ def bmm(self: Tensor, mat2: Tensor) -> Tensor:
         raise RuntimeError("bmm: Tensors must be 3D")
     if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
         raise RuntimeError("bmm: 'self.size(0)' and 'mat2.size(0)' must match, and 'self.size(2)' and 'mat2.size(1)'")
-    b, n, m = self._data.shape
+    b, n, m = self._payload.shape
     indices = pieces.indices_of(self)
-    pieces.refuse_bounds(indices, self._data.shape)
+    pieces.refuse_bounds(indices, self._payload.shape)
     joined = np.stack([indices[0] * n + indices[1], indices[0] * m + indices[2]])
-    wide = coo((b * n, b * m), pieces.integers(joined), self._data.values, self._data.coalesced)
+    wide = coo((b * n, b * m), pieces.integers(joined), self._payload.values, self._payload.coalesced)
     dense = array_of(mat2)
     made = times_dense(wide, dense.reshape(b * m, dense.shape[2]))
     return pieces.of_array(made.reshape(b, n, dense.shape[2]), mat2)
@@ -275,8 +277,8 @@ def sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any
     rows, product = _rows_of_product(mat1, mat2)
     width = mat2.shape[1]
     at = np.stack([np.repeat(rows, width), np.tile(np.arange(width), len(rows))])
-    indices = ops.cat([self._data.indices, pieces.integers(at)], 1)
-    values = ops.cat([self._data.values * beta, pieces.of_array(product.reshape(-1), mat2) * alpha])
+    indices = ops.cat([self._payload.indices, pieces.integers(at)], 1)
+    values = ops.cat([self._payload.values * beta, pieces.of_array(product.reshape(-1), mat2) * alpha])
     return coo((mat1.shape[0], width), indices, values, False)
 
 
@@ -302,12 +304,12 @@ def sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha
     if pieces.is_sparse(mat1) or pieces.is_sparse(mat2):
         raise RuntimeError("sampled_addmm: Expected mat1 and mat2 to have strided layout")
     rows, columns = pieces.places_of(self)
-    pieces.refuse_bounds(np.stack([rows, columns]), self._data.shape)
+    pieces.refuse_bounds(np.stack([rows, columns]), self._payload.shape)
     a, b = array_of(mat1), array_of(mat2)
     if _narrow(mat1._dtype):
         a, b = a.astype(float32.np), b.astype(float32.np)
     sums = np.einsum("nk,nk->n", a[rows], b.T[columns])
-    values = ops.add(self._data.values * beta, pieces.of_array(sums, mat1) * alpha)
+    values = ops.add(self._payload.values * beta, pieces.of_array(sums, mat1) * alpha)
     return with_values(self, values)
 
 

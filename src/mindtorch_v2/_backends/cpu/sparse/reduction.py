@@ -16,7 +16,7 @@ from .pieces import array_of, as_coo, coalesced, coo, is_compressed, is_csr
 
 def sum(self: Tensor, dtype: Any = None) -> Tensor:
     """The sum of all specified elements, dense."""
-    return ops.sum(self._data.values, dtype=dtype)
+    return ops.sum(self._payload.values, dtype=dtype)
 
 
 def sum_dim(self: Tensor, dim: Any, keepdim: bool = False, dtype: Any = None) -> Tensor:
@@ -49,7 +49,7 @@ def _dims(self: Tensor, dim: Any) -> tuple[int, ...]:
 def sparse_sum(self: Tensor, dim: Sequence[int], dtype: Any = None) -> Tensor:
     """`torch.sparse.sum`: dense when all sparse dimensions are summed over."""
     self = coalesced(self)
-    data = self._data
+    data = self._payload
     dims = _dims(self, dim)
     if not dims:
         raise RuntimeError("_sparse_sum: dims must not be empty")
@@ -73,7 +73,7 @@ def _sum_rows(self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     dims = _dims(self, dim)
     if not keepdim:
         raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
-    if self._data.batch or self._data.values.dim() > 1:
+    if self._payload.batch or self._payload.values.dim() > 1:
         raise NotImplementedError("sum: sums of batches of sparse csr matrices are not there")
     made = sum_dim(as_coo(self), dims, False, dtype)
     if pieces.is_sparse(made):
@@ -85,7 +85,7 @@ def _sum_rows(self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
 
 def any(self: Tensor) -> Tensor:
     """Whether a specified element is not zero."""
-    return ops.any(self._data.values)
+    return ops.any(self._payload.values)
 
 
 _FULL = "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions of the input"
@@ -106,7 +106,7 @@ def vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fal
         raise RuntimeError(
             f"norm(): input dtype should be either floating point or complex. Got {self._dtype.cpp} instead."
         )
-    values = ops.reshape(self._data.values, [-1])
+    values = ops.reshape(self._payload.values, [-1])
     return ops.linalg_vector_norm(values, ord)
 
 
@@ -140,7 +140,7 @@ def _pooled(self: Tensor, dim: int) -> np.ndarray:
     others = [d for d in range(len(indices)) if d != dim]
     if not others:
         return np.zeros(indices.shape[1], np.int64)
-    shape = [self._data.shape[d] for d in others]
+    shape = [self._payload.shape[d] for d in others]
     return np.unique(pieces.flat_of(indices[others], shape), return_inverse=True)[1]
 
 
@@ -148,7 +148,7 @@ def _softmax(self: Tensor, dim: int, half_to_float: bool, log: bool) -> Tensor:
     if half_to_float:
         raise RuntimeError(f"{'log_' if log else ''}softmax with half to float conversion is not supported on CPU")
     self = coalesced(as_coo(self))
-    data = self._data
+    data = self._payload
     dim = _dims(self, dim)[0]
     if dim >= data.sparse_dim:
         function = ops.log_softmax if log else ops.softmax
@@ -181,7 +181,7 @@ def log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, log: bool) -> Tensor:
     output = coalesced(output)
-    data = output._data
+    data = output._payload
     dim = _dims(output, dim)[0]
     grad = _matched(coalesced(as_coo(grad_output)), output)
     weights = ops.exp(data.values) if log else data.values
@@ -199,9 +199,9 @@ def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, log: bool) 
 
 def _matched(grad: Tensor, output: Tensor) -> Tensor:
     """The values of a gradient where `output` has specified elements; zeros where the gradient has none."""
-    if grad._data.nnz == output._data.nnz and np.array_equal(pieces.indices_of(grad), pieces.indices_of(output)):
-        return grad._data.values
-    return pieces.of_array(pieces.values_at(grad, output), grad._data.values)
+    if grad._payload.nnz == output._payload.nnz and np.array_equal(pieces.indices_of(grad), pieces.indices_of(output)):
+        return grad._payload.values
+    return pieces.of_array(pieces.values_at(grad, output), grad._payload.values)
 
 
 def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, self: Tensor) -> Tensor:
@@ -217,7 +217,7 @@ def log_softmax_backward(grad_output: Tensor, output: Tensor, dim: int, self: Te
 def sum_backward(grad: Tensor, self: Tensor, dim: Sequence[int]) -> Tensor:
     """The gradient of `sparse_sum`: that of the sum, at each specified element."""
     self = coalesced(self)
-    data = self._data
+    data = self._payload
     dims = _dims(self, dim)
     indices = pieces.indices_of(self)
     over = [d for d in dims if d < data.sparse_dim]

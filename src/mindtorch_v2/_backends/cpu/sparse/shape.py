@@ -30,7 +30,7 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
         dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
     if is_compressed(self):
         return self if dim0 == dim1 else _transposed_lines(self, dim0, dim1)
-    lead = self._data.sparse_dim
+    lead = self._payload.sparse_dim
     if dim0 != dim1 and (dim0 < lead) != (dim1 < lead):
         raise RuntimeError(
             f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {lead}, d0: {dim0}, d1: {dim1}"
@@ -43,7 +43,7 @@ _KINDS = ("Batch", "Sparse", "Dense")
 
 def _transposed_lines(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """The matrices changed over: what were rows are columns then. The members are the same."""
-    data = self._data
+    data = self._payload
     kinds = [0 if d < data.batch else 1 if d < data.batch + 2 else 2 for d in (dim0, dim1)]
     if kinds[0] != kinds[1]:
         raise RuntimeError(
@@ -65,8 +65,8 @@ def t(self: Tensor) -> Tensor:
     """The transpose of a matrix."""
     if self.dim() > 2:
         raise RuntimeError(
-            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self._data.sparse_dim} sparse and "
-            f"{self.dim() - self._data.sparse_dim} dense dimensions"
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self._payload.sparse_dim} sparse and "
+            f"{self.dim() - self._payload.sparse_dim} dense dimensions"
             if is_coo(self)
             else f"t() expects a tensor with <= 2 dimensions, but self is {self.dim()}D"
         )
@@ -89,19 +89,19 @@ def movedim(self: Tensor, source: int | Sequence[int], destination: int | Sequen
 
 def view_as_real(self: Tensor) -> Tensor:
     """Real and imaginary parts along a new dense dimension."""
-    data = self._data
+    data = self._payload
     return coo((*data.shape, 2), data.indices, ops.view_as_real(data.values), data.coalesced)
 
 
 def view_as_complex(self: Tensor) -> Tensor:
     """Complex numbers of the last dimension, a dense one."""
-    data = self._data
+    data = self._payload
     return coo(data.shape[:-1], data.indices, ops.view_as_complex(data.values), data.coalesced)
 
 
 def broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
     """The elements repeated along dimensions that are new or of size 1."""
-    shape = self._data.shape
+    shape = self._payload.shape
     if len(size) < len(shape) or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(size))):
         raise RuntimeError(
             f"The expanded size of the tensor {list(size)} does not go with the existing size {list(shape)}"
@@ -127,8 +127,8 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     if len(set(order)) != len(order):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     if order == list(range(self.dim())):
-        return with_values(self, self._data.values)
-    data = self._data
+        return with_values(self, self._payload.values)
+    data = self._payload
     lead = data.sparse_dim
     if sorted(order[:lead]) != list(range(lead)):
         raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.")
@@ -147,7 +147,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
     if is_compressed(self):
         raise NotImplementedError(f"unsqueeze(): not there for the layout {self.layout.name}")
     dim = _dim(self, dim, 1)
-    data = self._data
+    data = self._payload
     shape = [*data.shape[:dim], 1, *data.shape[dim:]]
     if dim <= data.sparse_dim:
         indices = np.insert(pieces.indices_of(self), dim, 0, axis=0)
@@ -168,7 +168,7 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
     index %= size
     if is_compressed(self):
         return _select_lines(self, dim, index)
-    data = self._data
+    data = self._payload
     shape = [*data.shape[:dim], *data.shape[dim + 1 :]]
     if dim >= data.sparse_dim:
         return coo(shape, data.indices, ops.select(data.values, dim - data.sparse_dim + 1, index), data.coalesced)
@@ -182,7 +182,7 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
 
 
 def _select_lines(self: Tensor, dim: int, index: int) -> Tensor:
-    data = self._data
+    data = self._payload
     if dim < data.batch:
         members = [ops.select(member, dim, index) for member in data.members()]
         return wrap(data.__class__((*data.shape[:dim], *data.shape[dim + 1 :]), *members), self._dtype)
@@ -206,7 +206,7 @@ def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
         raise RuntimeError(f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {size}).")
     if is_csr(self):
         raise NotImplementedError("narrow_copy(): not there for the layout sparse_csr")
-    data = self._data
+    data = self._payload
     shape = [*data.shape[:dim], length, *data.shape[dim + 1 :]]
     if dim >= data.sparse_dim:
         part = ops.narrow_copy(data.values, dim - data.sparse_dim + 1, start, length)
@@ -233,7 +233,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     given = np.where(given < 0, given + size, given)
     if is_csr(self):
         return as_csr(index_select(as_coo(self), dim, integers(given)))
-    data = self._data
+    data = self._payload
     shape = [*data.shape[:dim], len(given), *data.shape[dim + 1 :]]
     if dim >= data.sparse_dim:
         part = ops.index_select(data.values, dim - data.sparse_dim + 1, integers(given))
@@ -253,7 +253,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
         return made
     places = pieces.flat(made)
     sorting = integers(np.argsort(places, kind="stable"))
-    return coo(shape, ops.index_select(made._data.indices, 1, sorting), ops.index_select(values, 0, sorting), True)
+    return coo(shape, ops.index_select(made._payload.indices, 1, sorting), ops.index_select(values, 0, sorting), True)
 
 
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
@@ -264,9 +264,9 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     if all(is_csr(x) for x in tensors):
         return as_csr(cat([as_coo(x) for x in tensors], dim))
     dim = _dim(tensors[0], dim)
-    first = tensors[0]._data
+    first = tensors[0]._payload
     for at, each in enumerate(tensors):
-        data = each._data
+        data = each._payload
         if data.sparse_dim != first.sparse_dim or data.ndim != first.ndim:
             raise RuntimeError(
                 f"All tensors must have the same sparse_dim and dense_dim: {first.sparse_dim}, {first.ndim - first.sparse_dim}, but tensor at "
@@ -289,7 +289,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
         indices[dim] += offset
         offset += each.shape[dim]
         found.append(indices)
-    values = ops.cat([each._data.values for each in tensors])
+    values = ops.cat([each._payload.values for each in tensors])
     return coo(shape, integers(np.concatenate(found, 1)), values, False)
 
 
@@ -310,10 +310,10 @@ def expand(self: Tensor, size: Sequence[int], implicit: bool = False) -> Tensor:
 
 
 def _cat_dense(tensors: list[Tensor], dim: int, shape: list[int]) -> Tensor:
-    lead = tensors[0]._data.sparse_dim
+    lead = tensors[0]._payload.sparse_dim
     at, found = 0, []
     for each in tensors:
-        values = each._data.values
+        values = each._payload.values
         before = list(values.shape)
         after = list(values.shape)
         before[dim - lead + 1] = at
@@ -321,7 +321,7 @@ def _cat_dense(tensors: list[Tensor], dim: int, shape: list[int]) -> Tensor:
         after[dim - lead + 1] = shape[dim] - at
         zeros = [ops.zeros(sizes, dtype=values._dtype) for sizes in (before, after)]
         found.append(ops.cat([zeros[0], values, zeros[1]], dim - lead + 1))
-    indices = ops.cat([each._data.indices for each in tensors], 1)
+    indices = ops.cat([each._payload.indices for each in tensors], 1)
     return coo(shape, indices, ops.cat(found), False)
 
 
@@ -329,7 +329,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements of self where `mask` has specified ones."""
     if not pieces.is_sparse(mask):
         raise unavailable("sparse_mask", "strided")
-    if self._data.shape != mask._data.shape:
+    if self._payload.shape != mask._payload.shape:
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}"
         )
@@ -357,7 +357,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
             f"{self.type()} and src type = {src.type()}"
         )
-    data, given = self._data, src._data
+    data, given = self._payload, src._payload
     if self is src:
         return self
     if data.shape != given.shape and is_compressed(self):
@@ -368,16 +368,16 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         resize_(self, given.shape, given.sparse_dim, given.ndim - given.sparse_dim)
     members = [ops.clone(m) for m in given.members()[:-1]]
     values = ops._to_copy(given.values, dtype=data.dtype)
-    self._data = data.__class__(given.shape, *members, values, *([given.coalesced] if is_coo(src) else []))
+    self._payload = data.__class__(given.shape, *members, values, *([given.coalesced] if is_coo(src) else []))
     return self
 
 
 def zero_(self: Tensor) -> Tensor:
     """No specified elements any more."""
-    data = self._data
+    data = self._payload
     if is_compressed(self):
         within, values = (ops.narrow(t, data.batch, 0, 0).clone() for t in (data.within, data.values))
-        self._data = data.__class__(data.shape, ops.zeros_like(data.begins), within, values)
+        self._payload = data.__class__(data.shape, ops.zeros_like(data.begins), within, values)
         return self
     resize_and_clear_(self, data.shape, data.sparse_dim, data.ndim - data.sparse_dim)
     return self
@@ -386,12 +386,12 @@ def zero_(self: Tensor) -> Tensor:
 def resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
     """Another shape, with no specified elements."""
     _check_dims(size, sparse_dim, dense_dim)
-    self._data = coo(
+    self._payload = coo(
         size,
         integers(np.zeros((sparse_dim, 0), np.int64)),
         ops.empty([0, *size[sparse_dim:]], dtype=self._dtype),
         True,
-    )._data
+    )._payload
     return self
 
 
@@ -414,7 +414,7 @@ def _check_dims(size: Sequence[int], sparse_dim: int, dense_dim: int) -> None:
 def resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
     """A larger shape with the same specified elements, or any while there are none. RuntimeError where elements would be lost."""
     _check_dims(size, sparse_dim, dense_dim)
-    data = self._data
+    data = self._payload
     if data.nnz:
         if sparse_dim != data.sparse_dim:
             raise RuntimeError(
@@ -443,14 +443,14 @@ def resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) 
             kept = pieces.of_array(grown, data.values)
         else:
             kept = data.values
-        self._data = coo(size, data.indices, kept, data.coalesced)._data
+        self._payload = coo(size, data.indices, kept, data.coalesced)._payload
         return self
     return resize_and_clear_(self, size, sparse_dim, dense_dim)
 
 
 def resize_csr_(self: Tensor, size: Sequence[int]) -> Tensor:
     """Another shape of a tensor of rows: more rows have no elements, those of rows that are gone are gone. RuntimeError for fewer columns."""
-    data = self._data
+    data = self._payload
     if len(size) < 2:
         raise RuntimeError(
             "torch.resize_: Only batched sparse CSR matrices are supported, but got size " + str(list(size))
@@ -482,5 +482,5 @@ def resize_csr_(self: Tensor, size: Sequence[int]) -> Tensor:
         kept = min(data.nnz, rows * columns)  # as PyTorch counts them: whatever the rows had
         ops.narrow(crow, -1, rows, 1).fill_(kept)
         col, values = (ops.narrow(t, len(batch), 0, kept).clone() for t in (col, values))
-    self._data = data.__class__(tuple(size), crow, col, values)
+    self._payload = data.__class__(tuple(size), crow, col, values)
     return self

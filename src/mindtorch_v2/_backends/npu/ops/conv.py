@@ -39,7 +39,7 @@ def general(
         input = ops.unsqueeze(input, 0)
         result = _unsqueezed(result)
     lists = [spread(value, count) for value in (stride, padding, dilation)]
-    given = (input._data, weight._data, None if bias is None else bias._data)
+    given = (input._payload, weight._payload, None if bias is None else bias._payload)
     launch(
         aclnnConvolution, *given, *lists, transposed, spread(output_padding, count), groups, result, convolution_mode()
     )
@@ -93,7 +93,7 @@ def backward(
     if input.dim() == count + 1:
         input, grad_output = ops.unsqueeze(input, 0), ops.unsqueeze(grad_output, 0)
         first = None if first is None else _unsqueezed(first)
-    given = (grad_output._data, input._data, weight._data, sizes)
+    given = (grad_output._payload, input._payload, weight._payload, sizes)
     rest = (transposed, spread(output_padding, count), groups, output_mask, convolution_mode())
     launch(aclnnConvolutionBackward, *given, *lists, *rest, first, *results[1:])
 
@@ -110,7 +110,7 @@ def max_pool(
     # aclnn gives indices as int32; PyTorch's are int64.
     places = empty(tuple(values.shape), None, DTYPES["int32"], self.device)
     if values.size:
-        launch(aclnnMaxPool2dWithIndices, source._data, *window, ceil_mode, values, places)
+        launch(aclnnMaxPool2dWithIndices, source._payload, *window, ceil_mode, values, places)
     copies.copy_on_device(out[1] if batched else _unsqueezed(out[1]), places)
     return None
 
@@ -139,7 +139,7 @@ def max_pool_backward(
         given = [ops.unsqueeze(t, 0) for t in given]
         result = _unsqueezed(result)
     if result.size:
-        launch(aclnnMaxPool2dWithIndicesBackward, *(t._data for t in given), *window, ceil_mode, result)
+        launch(aclnnMaxPool2dWithIndicesBackward, *(t._payload for t in given), *window, ceil_mode, result)
     return None
 
 

@@ -9,9 +9,9 @@ from .. import copies
 
 def copy(out: Any, self: Any, *args: Any) -> None:
     """`_to_copy(self, ...)` and `copy(self, src, ...)`: into the result from the last tensor."""
-    source = args[0] if args and hasattr(args[0], "_data") else self
-    copies.copy(out[0], source._data)
+    source = args[0] if args and hasattr(args[0], "_payload") else self
+    copies.copy(out[0], source._payload)
 
 
 def clone(out: Any, self: Any, memory_format: Any) -> None:
-    copies.copy_on_device(out[0], self._data)
+    copies.copy_on_device(out[0], self._payload)

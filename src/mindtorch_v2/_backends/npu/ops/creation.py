@@ -80,7 +80,7 @@ def _triangle(function: Any, out: Any, self: Any, diagonal: int) -> Any:
     if not out[0].size:
         return None
     if not self.dtype.is_complex:
-        launch(function, self._data, diagonal, out[0])
+        launch(function, self._payload, diagonal, out[0])
         return None
     # Real and imaginary parts, each a matrix: the function takes no complex numbers.
     parts = ops.movedim(ops.view_as_real(self), -1, 0)

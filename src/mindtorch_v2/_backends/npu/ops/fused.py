@@ -29,7 +29,7 @@ _SIGNED = (1 << 63) - 1
 
 
 def _data(tensor: Any) -> Any:
-    return None if tensor is None else tensor._data
+    return None if tensor is None else tensor._payload
 
 
 def attention(
@@ -54,7 +54,7 @@ def attention(
         return
     none = empty((0,), None, query.dtype, query.device)  # the softmax itself, which no kernel gives
     launch(
-        aclnnFlashAttentionScoreV2, query._data, key._data, value._data, _data(pse), _data(drop_mask), None, _data(atten_mask), prefix, None,
+        aclnnFlashAttentionScoreV2, query._payload, key._payload, value._payload, _data(pse), _data(drop_mask), None, _data(atten_mask), prefix, None,
         None, scale, keep_prob, *modes[:2], head_num, input_layout, *modes[2:], out[1], out[2], none, out[0],
     )  # fmt: skip
 
@@ -84,8 +84,8 @@ def attention_backward(
                 launch(aclnnInplaceZero, out[index])
         return
     launch(
-        aclnnFlashAttentionScoreGradV2, query._data, key._data, value._data, grad._data, _data(pse), _data(drop_mask), None, _data(atten_mask),
-        softmax_max._data, softmax_sum._data, None, result._data, prefix, None, None, scale, keep_prob, *modes[:2], head_num,
+        aclnnFlashAttentionScoreGradV2, query._payload, key._payload, value._payload, grad._payload, _data(pse), _data(drop_mask), None, _data(atten_mask),
+        softmax_max._payload, softmax_sum._payload, None, result._payload, prefix, None, None, scale, keep_prob, *modes[:2], head_num,
         input_layout, *modes[2:], out[0], out[1], out[2], out[3],
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ def attention_varlen(
         return
     none = empty((0,), None, query.dtype, query.device)  # the softmax itself, which no kernel gives
     launch(
-        aclnnFlashAttentionVarLenScoreV2, query._data, key._data, value._data, None, _data(drop_mask), None, _data(atten_mask), prefix,
+        aclnnFlashAttentionVarLenScoreV2, query._payload, key._payload, value._payload, None, _data(drop_mask), None, _data(atten_mask), prefix,
         q_ends, k_ends, None, None, scale, keep_prob, *modes[:2], head_num, "TND", *modes[2:], out[1], out[2], none, out[0],
     )  # fmt: skip
 
@@ -140,8 +140,8 @@ def attention_varlen_backward(
         return
     none = empty((0,), None, query.dtype, query.device)  # of pse, which there is not
     launch(
-        aclnnFlashAttentionUnpaddingScoreGradV2, query._data, key._data, value._data, grad._data, None, _data(drop_mask), None, _data(atten_mask),
-        softmax_max._data, softmax_sum._data, None, result._data, prefix, q_ends, k_ends, None, None, scale, keep_prob, *modes[:2], head_num,
+        aclnnFlashAttentionUnpaddingScoreGradV2, query._payload, key._payload, value._payload, grad._payload, None, _data(drop_mask), None, _data(atten_mask),
+        softmax_max._payload, softmax_sum._payload, None, result._payload, prefix, q_ends, k_ends, None, None, scale, keep_prob, *modes[:2], head_num,
         "TND", *modes[2:], out[0], out[1], out[2], none,
     )  # fmt: skip
 
@@ -171,7 +171,7 @@ def infer_attention(
         return
     query, key, value = (ops.contiguous(t) for t in (query, key, value))  # it takes no strides
     launch(
-        aclnnFusedInferAttentionScore, query._data, [key._data], [value._data], _data(pse_shift), _data(atten_mask), actual_seq_lengths,
+        aclnnFusedInferAttentionScore, query._payload, [key._payload], [value._payload], _data(pse_shift), _data(atten_mask), actual_seq_lengths,
         actual_seq_lengths_kv, *(None,) * 10, num_heads, scale, pre_tokens, next_tokens, input_layout, num_key_value_heads, sparse_mode,
         inner_precise, 0, 0, softmax_lse_flag, out[0], out[1],
     )  # fmt: skip
@@ -184,13 +184,13 @@ def dynamic_quant(
         if out[1].size:
             launch(aclnnInplaceZero, out[1])
         return
-    given = (input._data, _data(smooth_scales))
+    given = (input._payload, _data(smooth_scales))
     if quant_mode != "pertoken":
         launch(
             aclnnDynamicQuantV3, *given, _data(group_index), ACL_DTYPES["int8"], True, quant_mode, out[0], out[1], None
         )
     elif group_index is not None:
-        launch(aclnnDynamicQuantV2, *given, group_index._data, ACL_DTYPES["int8"], out[0], out[1], None)
+        launch(aclnnDynamicQuantV2, *given, group_index._payload, ACL_DTYPES["int8"], out[0], out[1], None)
     else:
         launch(aclnnDynamicQuant, *given, out[0], out[1])
 
@@ -199,14 +199,14 @@ def grouped_matmul(
     out: Any, x: list, weight: list, bias: list, group_list: Any, group_type: int, group_list_type: int
 ) -> None:
     results = [out[i] for i in range(len(out))]
-    more = [b._data for b in bias] or None
+    more = [b._payload for b in bias] or None
     split = 0 if group_type == -1 else 3
     if group_type == 2 and results[0].size:  # groups of no columns are not written
         launch(aclnnInplaceZero, results[0])
     if all(r.size == 0 for r in results):
         return
     launch(
-        aclnnGroupedMatmulV4, [t._data for t in x], [t._data for t in weight], more, *(None,) * 5, _data(group_list), *(None,) * 3, split,
+        aclnnGroupedMatmulV4, [t._payload for t in x], [t._payload for t in weight], more, *(None,) * 5, _data(group_list), *(None,) * 3, split,
         group_type, group_list_type, 0, results, None, None,
     )  # fmt: skip
 
@@ -220,7 +220,7 @@ def moe_token_unpermute_grad(
     padded_mode: bool,
     restore_shape: Any,
 ) -> None:
-    given = (permuted_tokens._data, grad_unpermuted_tokens._data, sorted_indices._data, _data(probs))
+    given = (permuted_tokens._payload, grad_unpermuted_tokens._payload, sorted_indices._payload, _data(probs))
     launch(aclnnMoeTokenUnpermuteGrad, *given, padded_mode, restore_shape, out[0], None if probs is None else out[1])
 
 
@@ -228,8 +228,8 @@ def dropout(out: Any, self: Any, p: float) -> None:
     if not out[0].size:
         return
     if p == 0:
-        copies.copy_on_device(out[0], self._data)
+        copies.copy_on_device(out[0], self._payload)
         launch(aclnnInplaceFillScalar, out[1], 255)
         return
     seed, offset = get(self.device.index or 0).next(self.numel())
-    launch(aclnnDropout, self._data, p, True, seed & _SIGNED, offset & _SIGNED, out[0], out[1])
+    launch(aclnnDropout, self._payload, p, True, seed & _SIGNED, offset & _SIGNED, out[0], out[1])

@@ -64,7 +64,7 @@ def index(out: Any, self: Any, indices: list) -> Any:
     shape = (*tensors[0].shape, *moved.shape[len(tensors) :])
     made = empty(tuple(shape), None, self.dtype, self.device)
     if made.size:
-        launch(aclnnIndex, moved._data, [t._data for t in tensors], made)
+        launch(aclnnIndex, moved._payload, [t._payload for t in tensors], made)
     result = wrap(made, self.dtype)
     order = _result_order(self, indices, tensors[0].dim())
     return result if order is None else ops.permute(result, order)
@@ -72,8 +72,8 @@ def index(out: Any, self: Any, indices: list) -> Any:
 
 def index_put(out: Any, self: Any, indices: list, values: Any, accumulate: bool) -> None:
     target = out[0]
-    if target is not self._data:
-        copies.copy_on_device(target, self._data)
+    if target is not self._payload:
+        copies.copy_on_device(target, self._payload)
     whole = wrap(target, self.dtype)
     moved, tensors, _ = _arranged(whole, indices)
     shape = [*tensors[0].shape, *moved.shape[len(tensors) :]]
@@ -85,26 +85,31 @@ def index_put(out: Any, self: Any, indices: list, values: Any, accumulate: bool)
         values = ops.expand(values, shape)
     if values.numel():
         launch(
-            aclnnIndexPutImpl, moved._data, [t._data for t in tensors], ops.contiguous(values)._data, accumulate, False
+            aclnnIndexPutImpl,
+            moved._payload,
+            [t._payload for t in tensors],
+            ops.contiguous(values)._payload,
+            accumulate,
+            False,
         )
 
 
 def index_copy(out: Any, self: Any, dim: int, index: Any, source: Any) -> None:
     target = out[0]
-    if target is not self._data:
-        copies.copy_on_device(target, self._data)
+    if target is not self._payload:
+        copies.copy_on_device(target, self._payload)
     if source.numel():
-        launch(aclnnIndexCopy, target, dim, index._data, source._data, target)
+        launch(aclnnIndexCopy, target, dim, index._payload, source._payload, target)
 
 
 def index_fill(out: Any, self: Any, dim: int, index: Any, value: Any) -> None:
     """By copies of one element, which every version has (aclnnIndexFill came late)."""
     if not self.dim():
-        ops.fill_(wrap(out[0], self.dtype), value) if index.numel() else copies.copy_on_device(out[0], self._data)
+        ops.fill_(wrap(out[0], self.dtype), value) if index.numel() else copies.copy_on_device(out[0], self._payload)
         return
     shape = list(self.shape)
     shape[dim] = index.numel()
-    one = ops.scalar_tensor(held(self._data, value), dtype=self.dtype, device=self.device)
+    one = ops.scalar_tensor(held(self._payload, value), dtype=self.dtype, device=self.device)
     index_copy(out, self, dim, ops.reshape(index, (-1,)), ops.contiguous(ops.expand(one, shape)))
 
 
@@ -114,7 +119,7 @@ def nonzero(out: Any, self: Any) -> Any:
     largest = empty((self.numel(), self.dim()), None, _int64, self.device)
     if not largest.size and self.dim():
         return wrap(largest, _int64)
-    shape = launch_with_shape(aclnnNonzero, 1, self._data, largest)
+    shape = launch_with_shape(aclnnNonzero, 1, self._payload, largest)
     found = ops.narrow(wrap(largest, _int64), 0, 0, shape[0])
     return ops.t(ops.contiguous(ops.t(found)))  # PyTorch's strides: a column for each dimension
 
@@ -124,7 +129,7 @@ def masked_select(out: Any, self: Any, mask: Any) -> Any:
     largest = empty((self.numel(),), None, self.dtype, self.device)
     if not largest.size:
         return wrap(largest, self.dtype)
-    shape = launch_with_shape(aclnnMaskedSelect, 2, self._data, mask._data, largest)
+    shape = launch_with_shape(aclnnMaskedSelect, 2, self._payload, mask._payload, largest)
     return ops.narrow(wrap(largest, self.dtype), 0, 0, shape[0])
 
 
@@ -136,7 +141,7 @@ def one_hot(out: Any, self: Any, num_classes: int) -> Any:
     made = empty((*self.shape, classes), None, kind, self.device)
     on, off = (scalar_tensor(v, kind, self.device) for v in (1, 0))
     if made.size:
-        launch(aclnnOneHot, self._data, classes, on, off, -1, made)
+        launch(aclnnOneHot, self._payload, classes, on, off, -1, made)
     return wrap(made, kind)
 
 
@@ -219,7 +224,7 @@ def gather(out: Any, self: Any, dim: int, index: Any, *unused: Any) -> Any:
     if not out[0].size:
         return None
     if not self.dtype.is_complex:
-        launch(aclnnGather, self._data, dim, index._data, out[0])
+        launch(aclnnGather, self._payload, dim, index._payload, out[0])
         return None
     if not self.dim():
         return ops.reshape(ops.expand(self, tuple(index.shape) or (1,)), tuple(index.shape))

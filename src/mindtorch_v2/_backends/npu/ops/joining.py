@@ -15,7 +15,7 @@ def cat(out: Any, tensors: list, dim: int) -> None:
     result = out[0]
     given = [t for t in tensors if t.numel()]
     if given:
-        payloads = [t._data if t.dtype is result.dtype else cast(t._data, result.dtype) for t in given]
+        payloads = [t._payload if t.dtype is result.dtype else cast(t._payload, result.dtype) for t in given]
         launch(aclnnCat, payloads, dim, result)
 
 
@@ -29,7 +29,7 @@ def roll(out: Any, self: Any, shifts: Any, dims: Any) -> Any:
         if flat is not None:
             return ops.reshape(flat, tuple(self.shape))
         over = [0]
-    launch(aclnnRoll, self._data, moved, over, out[0])
+    launch(aclnnRoll, self._payload, moved, over, out[0])
     return None
 
 
@@ -41,10 +41,10 @@ def repeat(out: Any, self: Any, repeats: Any) -> Any:
     if not out[0].size:
         return None
     if len(repeats) <= _MOST_REPEATS:
-        launch(aclnnRepeat, self._data, list(repeats), out[0])
+        launch(aclnnRepeat, self._payload, list(repeats), out[0])
         return None
     made = ops.reshape(self, (*(1,) * (len(repeats) - self.dim()), *self.shape))
     for dim, count in enumerate(repeats):
         if count != 1:
             made = ops.cat([made] * count, dim)
-    return ops.clone(made) if made._data.storage is self._data.storage else made
+    return ops.clone(made) if made._payload.storage is self._payload.storage else made

@@ -42,7 +42,7 @@ def _is_singular(x: Any) -> bool:
 def qr(out: Any, self: Any, mode: str) -> Any:
     if not self.numel():
         return NotImplemented
-    launch(aclnnLinalgQr, self._data, _MODES[mode], out[0], out[1])
+    launch(aclnnLinalgQr, self._payload, _MODES[mode], out[0], out[1])
     return None
 
 
@@ -53,7 +53,7 @@ def svd(out: Any, self: Any, full_matrices: bool, compute_uv: bool, driver: str 
     rows, columns = self.shape[-2:]
     count = columns if full_matrices else min(rows, columns)
     right = empty((*self.shape[:-2], columns, count), None, self.dtype, self.device) if compute_uv else out[2]
-    launch(aclnnSvd, self._data, full_matrices, compute_uv, out[1], out[0], right)
+    launch(aclnnSvd, self._payload, full_matrices, compute_uv, out[1], out[0], right)
     if not compute_uv:
         return None
     return wrap(out[0], self.dtype), wrap(out[1], self.dtype.to_real()), _adjoint(wrap(right, self.dtype))
@@ -62,14 +62,14 @@ def svd(out: Any, self: Any, full_matrices: bool, compute_uv: bool, driver: str 
 def inverse(out: Any, self: Any, check_errors: bool) -> Any:
     if not self.numel() or _is_singular(self):
         return NotImplemented
-    launch(aclnnInverse, self._data, out[0])
+    launch(aclnnInverse, self._payload, out[0])
     return wrap(out[0], self.dtype), _no_information(self)
 
 
 def slogdet(out: Any, self: Any) -> Any:
     if not self.numel():
         return NotImplemented
-    launch(aclnnSlogdet, self._data, out[0], out[1])
+    launch(aclnnSlogdet, self._payload, out[0], out[1])
     return None
 
 
@@ -84,7 +84,7 @@ def _solved(matrix: Any, right: Any, upper: bool, transpose: bool, unit: bool) -
     """The solution of matrix @ x = right (of the transposed matrix, with `transpose`), both with the same batch."""
     x, copy = (empty(tuple(t.shape), None, t.dtype, t.device) for t in (right, matrix))
     if right.numel():
-        launch(aclnnTriangularSolve, right._data, matrix._data, upper, transpose, unit, x, copy)
+        launch(aclnnTriangularSolve, right._payload, matrix._payload, upper, transpose, unit, x, copy)
     return wrap(x, right.dtype)
 
 

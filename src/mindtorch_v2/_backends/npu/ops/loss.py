@@ -23,14 +23,16 @@ from ..creation import empty
 
 def binary_cross_entropy(out: Any, self: Any, target: Any, weight: Any, reduction: int) -> None:
     weight = ops.ones_like(self) if weight is None else ops.expand_as(weight, self)
-    launch(aclnnBinaryCrossEntropy, self._data, target._data, ops.contiguous(weight)._data, reduction, out[0])
+    launch(aclnnBinaryCrossEntropy, self._payload, target._payload, ops.contiguous(weight)._payload, reduction, out[0])
 
 
 def binary_cross_entropy_backward(
     out: Any, grad_output: Any, self: Any, target: Any, weight: Any, reduction: int
 ) -> None:
-    weight = None if weight is None else ops.contiguous(ops.expand_as(weight, self))._data
-    launch(aclnnBinaryCrossEntropyBackward, grad_output._data, self._data, target._data, weight, reduction, out[0])
+    weight = None if weight is None else ops.contiguous(ops.expand_as(weight, self))._payload
+    launch(
+        aclnnBinaryCrossEntropyBackward, grad_output._payload, self._payload, target._payload, weight, reduction, out[0]
+    )
 
 
 def _class_weights(self: Any, weight: Any) -> Any:
@@ -39,7 +41,7 @@ def _class_weights(self: Any, weight: Any) -> Any:
 
 def nll_loss_forward(out: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> None:
     weight = _class_weights(self, weight)
-    launch(aclnnNLLLoss, self._data, target._data, weight._data, reduction, ignore_index, out[0], out[1])
+    launch(aclnnNLLLoss, self._payload, target._payload, weight._payload, reduction, ignore_index, out[0], out[1])
     if reduction == 0:
         launch(aclnnInplaceZero, out[1])  # only a reduction divides by it
 
@@ -54,8 +56,8 @@ def nll_loss_backward(
     ignore_index: int,
     total_weight: Any,
 ) -> None:
-    given = (grad_output._data, self._data, target._data, _class_weights(self, weight)._data)
-    launch(aclnnNLLLossBackward, *given, reduction, ignore_index, total_weight._data, out[0])
+    given = (grad_output._payload, self._payload, target._payload, _class_weights(self, weight)._payload)
+    launch(aclnnNLLLossBackward, *given, reduction, ignore_index, total_weight._payload, out[0])
 
 
 _STATES = 8  # aclnnCtcLoss wants the states of an alignment in a multiple of so many
@@ -86,7 +88,7 @@ def ctc_loss(
             launch(aclnnInplaceZero, out[0])
         return
     whole, part = _wide(out[1])
-    given = (log_probs._data, targets._data, list(input_lengths), list(target_lengths))
+    given = (log_probs._payload, targets._payload, list(input_lengths), list(target_lengths))
     launch(aclnnCtcLoss, *given, blank, zero_infinity, out[0], whole)
     if whole is not out[1]:
         copies.copy_on_device(out[1], part)
@@ -107,12 +109,12 @@ def ctc_loss_backward(
     """The gradient of log_probs."""
     if not out[0].size:
         return
-    whole, part = _wide(log_alpha._data)
-    if whole is not log_alpha._data:
+    whole, part = _wide(log_alpha._payload)
+    if whole is not log_alpha._payload:
         launch(aclnnInplaceFillScalar, whole, -math.inf)
-        copies.copy_on_device(part, log_alpha._data)
-    given = (grad._data, log_probs._data, targets._data, list(input_lengths), list(target_lengths))
-    launch(aclnnCtcLossBackward, *given, neg_log_likelihood._data, whole, blank, zero_infinity, out[0])
+        copies.copy_on_device(part, log_alpha._payload)
+    given = (grad._payload, log_probs._payload, targets._payload, list(input_lengths), list(target_lengths))
+    launch(aclnnCtcLossBackward, *given, neg_log_likelihood._payload, whole, blank, zero_infinity, out[0])
 
 
 def _reduced(loss: Any, reduction: int) -> Any:

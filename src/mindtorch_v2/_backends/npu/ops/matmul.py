@@ -22,11 +22,11 @@ def linear(out: Any, input: Any, weight: Any, bias: Any) -> Any:
         rows, columns = out[0].size // weight.shape[0], weight.shape[0]
         flat = ops.reshape(input, (rows, input.shape[-1]))
         target = NpuPayload((rows, columns), (columns, 1), out[0].dtype, out[0].offset, out[0].storage)
-        launch(aclnnAddmm, bias._data, flat._data, turned._data, 1, 1, target, product_mode())
+        launch(aclnnAddmm, bias._payload, flat._payload, turned._payload, 1, 1, target, product_mode())
         return None
-    launch(aclnnMatmul, input._data, turned._data, out[0], product_mode())
+    launch(aclnnMatmul, input._payload, turned._payload, out[0], product_mode())
     if bias is not None:
-        launch(aclnnAdd, out[0], bias._data, 1, out[0])
+        launch(aclnnAdd, out[0], bias._payload, 1, out[0])
     return None
 
 
@@ -37,4 +37,4 @@ def outer(out: Any, self: Any, vec2: Any) -> Any:
 def cross(out: Any, self: Any, other: Any, dim: int) -> None:
     first, second = ops.broadcast_tensors([self, other])
     if out[0].size:
-        launch(aclnnLinalgCross, first._data, second._data, dim, out[0])
+        launch(aclnnLinalgCross, first._payload, second._payload, dim, out[0])

@@ -79,8 +79,8 @@ def attention_backward(
 def embedding_renorm_(out: Any, self: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Rows that are looked up, and longer than they may be, shrink. The host waits for how many there are."""
     target = out[0]
-    if target is not self._data:
-        copies.copy_on_device(target, self._data)
+    if target is not self._payload:
+        copies.copy_on_device(target, self._payload)
     if not indices.numel():
         return
     whole = wrap(target, self.dtype)

@@ -19,7 +19,7 @@ def rms_norm(out: Any, input: Any, normalized_shape: Any, weight: Any, eps: floa
     shape = (*input.shape[: input.dim() - count], *(1,) * count)
     scale = empty(tuple(shape), None, kind, input.device)
     if out[0].size:
-        launch(aclnnRmsNorm, input._data, weight._data, finfo(kind).eps if eps is None else eps, out[0], scale)
+        launch(aclnnRmsNorm, input._payload, weight._payload, finfo(kind).eps if eps is None else eps, out[0], scale)
 
 
 def weight_norm(out: Any, v: Any, g: Any, dim: int) -> tuple:

@@ -33,7 +33,7 @@ def _pooled(out: Any, function: Any, self: Any, ndim: int, *more: Any) -> Any:
     shape = (1, *out[0].shape) if single else tuple(out[0].shape)
     values, places = _empty(self, shape, self.dtype), _empty(self, shape, _int32)
     if out[0].size:
-        launch(function, source._data, *more, values, places)
+        launch(function, source._payload, *more, values, places)
     found = wrap(values, self.dtype), ops._to_copy(wrap(places, _int32), dtype=_int64)
     return tuple(ops.squeeze(t, 0) for t in found) if single else found
 
@@ -45,7 +45,7 @@ def _gradient(out: Any, function: Any, grad: Any, self: Any, indices: Any, ndim:
     made = _empty(self, tuple(given[1].shape), self.dtype)
     if not grad.numel():
         return ops.zeros_like(self)
-    launch(function, *(t._data for t in given), *more, made)
+    launch(function, *(t._payload for t in given), *more, made)
     found = wrap(made, self.dtype)
     return ops.squeeze(found, 0) if single else found
 
@@ -100,5 +100,5 @@ def max_unpool3d(out: Any, self: Any, indices: Any, output_size: Any, stride: An
     made = ops.zeros(tuple(out[0].shape), dtype=self.dtype, device=self.device)
     if self.numel():
         lists = [list(v) for v in (output_size, stride, padding)]
-        launch(aclnnMaxUnpool3d, ops.contiguous(self)._data, ops.contiguous(indices)._data, *lists, made._data)
+        launch(aclnnMaxUnpool3d, ops.contiguous(self)._payload, ops.contiguous(indices)._payload, *lists, made._payload)
     return made

@@ -140,7 +140,7 @@ def randperm(out: Any, n: int, *args: Any) -> None:
 
 def multinomial(out: Any, self: Any, num_samples: int, replacement: bool, generator: Any) -> None:
     if out[0].size:
-        launch(aclnnMultinomial, self._data, num_samples, replacement, *_numbers(out[0], generator), out[0])
+        launch(aclnnMultinomial, self._payload, num_samples, replacement, *_numbers(out[0], generator), out[0])
 
 
 def native_dropout(out: Any, input: Any, p: float, train: bool | None) -> Any:

@@ -35,7 +35,7 @@ def var(out: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
         count = self.numel() // max(squares.numel(), 1)
         return ops.div(squares, max(count - number, 0.0))
     if out[0].size:
-        launch(aclnnVarCorrection, self._data, dims(self, dim), int(number), keepdim, out[0])
+        launch(aclnnVarCorrection, self._payload, dims(self, dim), int(number), keepdim, out[0])
     return None
 
 
@@ -55,11 +55,11 @@ def _arg(function: Any, out: Any, self: Any, dim: int | None, keepdim: bool) -> 
     if dim is None:
         flat = ops.reshape(self, (-1,))
         target = result.__class__((), (), result.dtype, result.offset, result.storage)
-        launch(function, flat._data, 0, False, target)
+        launch(function, flat._payload, 0, False, target)
     elif not self.dim():
-        launch(function, ops.reshape(self, (1,))._data, 0, False, result)
+        launch(function, ops.reshape(self, (1,))._payload, 0, False, result)
     else:
-        launch(function, self._data, dim, keepdim, result)
+        launch(function, self._payload, dim, keepdim, result)
 
 
 def argmax(out: Any, self: Any, dim: int | None, keepdim: bool) -> None:
@@ -96,11 +96,11 @@ def _extreme(function: Any, out: Any, self: Any, dim: int, keepdim: bool) -> tup
     if not out[0].size:
         return None
     if self.dtype not in _SMALL_INTEGERS:
-        launch(function, self._data, dim, keepdim, out[0], out[1])
+        launch(function, self._payload, dim, keepdim, out[0], out[1])
         return None
     # The functions take int64 only of the integers.
     values = empty(tuple(out[0].shape), None, DTYPES["int64"], self.device)
-    launch(function, ops._to_copy(self, dtype=DTYPES["int64"])._data, dim, keepdim, values, out[1])
+    launch(function, ops._to_copy(self, dtype=DTYPES["int64"])._payload, dim, keepdim, values, out[1])
     copies.copy_on_device(out[0], values)
     return None
 
@@ -119,7 +119,7 @@ def _truth(function: Any, out: Any, self: Any, over: list[int], keepdim: bool) -
     if self.dtype.is_complex:  # which the functions do not take
         self = ops.ne(self, 0)
     if out[0].size:
-        launch(function, self._data, over, keepdim, out[0])
+        launch(function, self._payload, over, keepdim, out[0])
 
 
 def all_of_all(out: Any, self: Any) -> None:
@@ -157,7 +157,7 @@ def vector_norm(out: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: A
     over, result = dims(self, dim), out[0]
     if self.dtype in _NORM_DTYPES and (ord in (0, 1, 2, 3) or math.isinf(ord)):
         if result.size:
-            launch(aclnnLinalgVectorNorm, self._data, float(ord), over, keepdim, result.dtype, result)
+            launch(aclnnLinalgVectorNorm, self._payload, float(ord), over, keepdim, result.dtype, result)
         return None
     size = ops.abs(self)
     if size.dtype is not result.dtype:

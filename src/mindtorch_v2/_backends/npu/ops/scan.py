@@ -14,7 +14,7 @@ def _running(function: Any, out: Any, self: Any, dim: int) -> tuple | None:
     if not self.dim():  # aclnn takes none; one element is its own extreme
         return ops.clone(self), ops.zeros((), dtype=DTYPES["int64"], device=self.device)
     if out[0].size:
-        launch(function, self._data, dim, out[0], out[1])
+        launch(function, self._payload, dim, out[0], out[1])
     return None
 
 

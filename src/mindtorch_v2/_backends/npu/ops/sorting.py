@@ -31,14 +31,14 @@ def argsort(out: Any, self: Any, dim: int, descending: bool) -> None:
     if self.dtype is DTYPES["bool"]:  # which the function does not take
         self = ops._to_copy(self, dtype=DTYPES["uint8"])
     if out[0].size:
-        launch(aclnnArgsort, self._data, dim, descending, out[0])
+        launch(aclnnArgsort, self._payload, dim, descending, out[0])
 
 
 def topk(out: Any, self: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     if not self.dim():  # one element is the largest and the smallest
         return ops.clone(self), ops.zeros((), dtype=_int64, device=self.device)
     if out[0].size:
-        launch(aclnnTopk, self._data, k, dim, largest, sorted, out[0], out[1])
+        launch(aclnnTopk, self._payload, k, dim, largest, sorted, out[0], out[1])
     return None
 
 
@@ -63,7 +63,7 @@ def bincount(out: Any, self: Any, weights: Any, minlength: int) -> Any:
         weights = ops._to_copy(weights, dtype=kind)
     made = ops.zeros((count,), dtype=kind, device=self.device)
     if self.numel():
-        launch(aclnnBincount, self._data, None if weights is None else weights._data, minlength, made._data)
+        launch(aclnnBincount, self._payload, None if weights is None else weights._payload, minlength, made._payload)
     return made
 
 
@@ -74,7 +74,7 @@ def unique2(out: Any, self: Any, sorted: bool, return_inverse: bool, return_coun
     found = 0
     if count:
         found = launch_with_shape(
-            aclnnUnique2, 4, self._data, sorted, return_inverse, return_counts, values, inverse, counts
+            aclnnUnique2, 4, self._payload, sorted, return_inverse, return_counts, values, inverse, counts
         )[0]
     none = ops.zeros((0,), dtype=_int64, device=self.device)
     return (
@@ -136,7 +136,7 @@ def unique_dim(out: Any, self: Any, dim: int, sorted: bool, return_inverse: bool
         return NotImplemented
     values = empty(tuple(rows.shape), None, self.dtype, self.device)
     inverse, counts = (empty((count,), None, _int64, self.device) for _ in range(2))
-    shape = launch_with_shape(aclnnUniqueDim, 4, rows._data, True, True, 0, values, inverse, counts)
+    shape = launch_with_shape(aclnnUniqueDim, 4, rows._payload, True, True, 0, values, inverse, counts)
     found = ops.movedim(ops.narrow(wrap(values, self.dtype), 0, 0, shape[0]), 0, dim)
     return found, wrap(inverse, _int64), ops.narrow(wrap(counts, _int64), 0, 0, shape[0])
 
@@ -171,7 +171,7 @@ def histc(out: Any, self: Any, bins: int, min: Any, max: Any) -> Any:
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)) or low > high:
         return NotImplemented  # which the CPU words
-    launch(aclnnHistc, ops.contiguous(self)._data, bins, low, high, out[0])
+    launch(aclnnHistc, ops.contiguous(self)._payload, bins, low, high, out[0])
     return None
 
 

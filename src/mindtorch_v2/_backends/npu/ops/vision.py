@@ -38,7 +38,7 @@ def affine_grid_backward(out: Any, grad: Any, size: Any, align_corners: bool) ->
 
 def _backward(function: Any, out: Any, grad: Any, input: Any, grid: Any, *more: Any) -> None:
     mask = more[-1]
-    given = (ops.contiguous(t)._data for t in (grad, input, grid))
+    given = (ops.contiguous(t)._payload for t in (grad, input, grid))
     launch(function, *given, *more, out[0] if mask[0] else None, out[1])
 
 
