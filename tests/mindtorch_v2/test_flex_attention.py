@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 
@@ -274,6 +275,7 @@ Q = torch.ones(2, 2, 8, 4)
             RuntimeError,
             "to be on the same device but got cpu and meta.",
         ),
+        ((Q, Q[:, :, :0], Q[:, :, :0]), {}, IndexError, r"max\(\): Expected reduction dim 3 to have non-zero size."),
         ((Q.to("meta"),) * 3, {}, ValueError, "Found input tensors on meta device."),
         ((Q, Q.to("meta"), Q), {}, ValueError, "but got query.device: cpu, key.device: meta, and value.device: cpu"),
         ((Q, Q, Q), {"return_aux": AuxRequest(max_scores=True)}, NotImplementedError, "not supported on CPU/MPS."),
@@ -284,6 +286,28 @@ Q = torch.ones(2, 2, 8, 4)
 def test_refusals(args, options, kind, text):
     with pytest.raises(kind, match=text):
         flex_attention(*args, **options)
+
+
+def test_functions_of_every_kind():
+    class Causal:
+        def __call__(self, b, h, i, j):
+            return i >= j
+
+        def method(self, b, h, i, j):
+            return i >= j
+
+    def window(b, h, i, j, width=2):
+        return i - j < width
+
+    def kinds(function):
+        return create_block_mask(function, None, None, 8, 8, device="cpu", BLOCK_SIZE=4).kv_num_blocks.tolist()
+
+    assert kinds(Causal()) == [[[1, 1]]] and kinds(window) == [[[1, 2]]]
+    assert kinds(functools.partial(window, width=8)) == [[[0, 0]]]
+    with pytest.raises(AssertionError, match="requires a mask_mod function"):  # `self` is counted, as PyTorch does
+        kinds(Causal().method)
+    with pytest.raises(RuntimeError, match="vmap: called random operation while in randomness error mode"):
+        flex_attention(Q, Q, Q, lambda s, b, h, i, j: s + torch.rand(()))
 
 
 def test_refusals_of_masks():

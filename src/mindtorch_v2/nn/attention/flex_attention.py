@@ -239,6 +239,8 @@ def _attend(
         raise RuntimeError(f"Bq and Bkv must broadcast. Got Bq={batches[0]} and Bkv={batches[1]}")
     key, value = (tensor.expand(batches[0], *tensor.shape[1:]) for tensor in (key, value))
     scores = (query.to(precision) @ key.to(precision).transpose(-2, -1)) * scale
+    if scores.size(-1) == 0:  # PyTorch always looks for the greatest ones
+        raise IndexError("max(): Expected reduction dim 3 to have non-zero size.")
     places = _positions(scores.shape, scores.device)
     nothing = torch.tensor(-math.inf, dtype=precision, device=scores.device)
     seen = _vmap_for_bhqkv(mask_mod, prefix=())(*places)
@@ -288,6 +290,7 @@ def flex_attention(
         NotImplementedError: on CPUs for inputs that require gradients and for greatest scores, as PyTorch; for other than four dimensions.
         ValueError: for sizes, devices or lengths that do not go together.
         RuntimeError: for a mask that was cut, or is elsewhere than the query.
+        IndexError: when there are no keys.
     """
     _check_inputs(query, key, value)
     _check_sizes(query, key, block_mask, enable_gqa)
