@@ -30,6 +30,69 @@ static void put_one(PyArrayObject *array, char *to, const npy_intp *strides, Row
     move(PyArray_NDIM(array), PyArray_DIMS(array), to, strides, PyArray_BYTES(array), PyArray_STRIDES(array), row);
 }
 
+#define MOST_JOINED 64
+#define SHORTEST_PIECE 16 /* bytes; shorter pieces go array by array */
+
+/* Dense arrays side by side, place by place, so that the result is written once from its beginning to its end. */
+typedef struct {
+    Py_ssize_t count;
+    const char *from[MOST_JOINED];
+    npy_intp bytes[MOST_JOINED], total; /* of a piece of each, and of all */
+    char *to;
+} Pieces;
+
+static inline void copy_piece(char *to, const char *from, npy_intp n)
+{
+    if (n > 64) {
+        memcpy(to, from, (size_t)n);
+    }
+    else if (n >= 32) { /* the two halves may overlap */
+        memcpy(to, from, 32);
+        memcpy(to + n - 32, from + n - 32, 32);
+    }
+    else {
+        memcpy(to, from, 16);
+        memcpy(to + n - 16, from + n - 16, 16);
+    }
+}
+
+static void join_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Pieces *all = work;
+    char *to = all->to + begin * all->total;
+    for (npy_intp place = begin; place < end; place++) {
+        for (Py_ssize_t i = 0; i < all->count; i++) {
+            copy_piece(to, all->from[i] + place * all->bytes[i], all->bytes[i]);
+            to += all->bytes[i];
+        }
+    }
+}
+
+/* Whether dense arrays were joined behind their first dimension, place by place. */
+static int join_pieces(PyObject **items, Py_ssize_t count, int dim, PyArrayObject *out)
+{
+    Pieces all = {.count = 0, .to = PyArray_BYTES(out)};
+    npy_intp places = 1;
+    for (int d = 0; d < dim; d++) {
+        places *= PyArray_DIM(out, d);
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyArrayObject *array = (PyArrayObject *)items[i];
+        if (is_left_out(items[i]) || !PyArray_SIZE(array)) {
+            continue;
+        }
+        const npy_intp bytes = PyArray_NBYTES(array) / places;
+        if (all.count == MOST_JOINED || bytes < SHORTEST_PIECE || !is_contiguous(array)) {
+            return 0;
+        }
+        all.from[all.count] = PyArray_BYTES(array);
+        all.bytes[all.count++] = bytes;
+        all.total += bytes;
+    }
+    in_parts(join_part, &all, places, grain_of(all.total / PyArray_ITEMSIZE(out)));
+    return 1;
+}
+
 /* tensors, dim. */
 static PyObject *cat_kernel(PyObject *const *args)
 {
@@ -72,7 +135,8 @@ static PyObject *cat_kernel(PyObject *const *args)
     const npy_intp *strides = PyArray_STRIDES(out);
     npy_intp n = size_of(out);
     PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-    for (Py_ssize_t i = 0; i < count && n; i++) {
+    const int joined = dim > 0 && n && join_pieces(items, count, dim, out);
+    for (Py_ssize_t i = 0; i < count && n && !joined; i++) {
         PyArrayObject *array = (PyArrayObject *)items[i];
         npy_intp length = is_left_out(items[i]) ? 0 : PyArray_DIM(array, dim);
         if (length) {
