@@ -553,40 +553,6 @@ static PyObject *tell_of_halves(const Alternative *alternative, PyObject *const 
     return made;
 }
 
-#define SHORT_LINE 32 /* elements of lines for which numpy's comparisons take longer too */
-
-/* How many elements lie side by side in which the smaller array goes on, or is repeated. */
-static npy_intp line_length(PyArrayObject *large, PyArrayObject *small)
-{
-    npy_intp length = 1;
-    int goes_on = -1;
-    for (int d = 1; d <= PyArray_NDIM(large); d++) {
-        const npy_intp size = PyArray_DIM(large, PyArray_NDIM(large) - d);
-        const int same = d <= PyArray_NDIM(small) && PyArray_DIM(small, PyArray_NDIM(small) - d) == size;
-        if (size > 1 && goes_on >= 0 && same != goes_on) {
-            break;
-        }
-        goes_on = size > 1 ? same : goes_on;
-        length *= size;
-    }
-    return length;
-}
-
-/* Whether a large array meets a smaller one, whose lines a loop here reads from the cache, where numpy's takes half as long again. */
-static int repeats_lines(const Alternative *alternative, PyObject *const *args)
-{
-    PyArrayObject *large = NULL, *small = NULL;
-    for (int k = 0; k < alternative->operands; k++) {
-        PyArrayObject *array = (PyArrayObject *)args[alternative->operand[k]];
-        if (is_array((PyObject *)array) && PyArray_NDIM(array)) {
-            large = large == NULL || PyArray_SIZE(array) > PyArray_SIZE(large) ? array : large;
-            small = small == NULL || PyArray_SIZE(array) < PyArray_SIZE(small) ? array : small;
-        }
-    }
-    return large != NULL && PyArray_SIZE(large) >= RELEASE_GIL && PyArray_SIZE(small) < PyArray_SIZE(large) &&
-           (!block_entries[alternative->opcode].to_bool || line_length(large, small) < SHORT_LINE);
-}
-
 PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, PyArrayObject *out)
 {
     const Alternative *alternative = choose(blocked, args, count);
@@ -599,5 +565,10 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
             return told;
         }
     }
-    return alternative->exact && !repeats_lines(alternative, args) ? NULL : apply_alternative(alternative, args, out);
+    PyObject *operands[BLOCK_SOURCES];
+    for (int k = 0; k < alternative->operands; k++) {
+        operands[k] = args[alternative->operand[k]];
+    }
+    const int better = !alternative->exact || lines_repeat(operands, alternative->operands, block_entries[alternative->opcode].to_bool);
+    return better ? apply_alternative(alternative, args, out) : NULL;
 }

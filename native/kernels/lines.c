@@ -3,8 +3,10 @@
 
 #define CHUNK 1024  /* elements, of which five operands and the result fit the first cache */
 #define SHORTEST 16 /* elements of a line that are worth its own call of the loop */
+#define SHORT_TRUTHS 32 /* elements of lines for which numpy's comparisons take longer */
 #define SPREAD 256  /* bytes of a line over which an element is not written out for it */
 #define SHORT 256   /* elements of a line that is put together with the next ones, though an operand is repeated */
+#define SHORT_TRUTHS 32 /* elements of lines for which numpy's comparisons take longer */
 #define SPREAD 256  /* bytes of a line over which an element is not written out for it */
 #define FARTHEST 64 /* bytes between elements that are gathered here: what lies farther is turned by tiles */
 
@@ -25,6 +27,61 @@ static int follows(const Lines *lines, int d, int next)
         }
     }
     return 1;
+}
+
+/* The d-th dimension from the last, as far as an array has elements of its own there: 1 where it is repeated. */
+static npy_intp own_dim(PyArrayObject *array, int d)
+{
+    const int at = PyArray_NDIM(array) - d;
+    return at < 0 || PyArray_STRIDE(array, at) == 0 ? 1 : PyArray_DIM(array, at);
+}
+
+static npy_intp own_size(PyArrayObject *array)
+{
+    npy_intp size = 1;
+    for (int d = 1; d <= PyArray_NDIM(array); d++) {
+        size *= own_dim(array, d);
+    }
+    return size;
+}
+
+/* How many elements lie side by side in which the smaller array goes on, or is repeated. */
+static npy_intp line_length(PyArrayObject *large, PyArrayObject *small)
+{
+    npy_intp length = 1;
+    int goes_on = -1;
+    for (int d = 1; d <= PyArray_NDIM(large); d++) {
+        const npy_intp size = own_dim(large, d);
+        const int same = own_dim(small, d) == size;
+        if (size > 1 && goes_on >= 0 && same != goes_on) {
+            break;
+        }
+        goes_on = size > 1 ? same : goes_on;
+        length *= size;
+    }
+    return length;
+}
+
+int lines_repeat(PyObject *const *operands, int count, int truths)
+{
+    PyArrayObject *large = NULL, *small = NULL;
+    npy_intp most = 0, least = 0;
+    for (int k = 0; k < count; k++) {
+        PyArrayObject *array = (PyArrayObject *)operands[k];
+        if (!is_array(operands[k]) || PyArray_NDIM(array) == 0) {
+            continue;
+        }
+        const npy_intp size = own_size(array);
+        if (large == NULL || size > most) {
+            large = array;
+            most = size;
+        }
+        if (small == NULL || size < least) {
+            small = array;
+            least = size;
+        }
+    }
+    return most >= RELEASE_GIL && least < most && (!truths || line_length(large, small) < SHORT_TRUTHS);
 }
 
 static void put_together(Lines *lines)

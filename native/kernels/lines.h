@@ -30,6 +30,10 @@ typedef struct {
 /* An operand with its strides over `ndim` dimensions, 0 where it is repeated; 0 for a shape that does not fit. */
 INTERNAL int line_operand(LineOperand *operand, PyArrayObject *array, int ndim, const npy_intp *dims);
 
+/* Whether a large array meets a smaller one, whose lines the loops here read from the cache, where numpy's take half as long again; of truths where lines are
+ * short alone. */
+INTERNAL int lines_repeat(PyObject *const *operands, int count, int truths);
+
 /* Puts dimensions together and chooses the loop; 0 where lines are short or elements lie far from each other. */
 INTERNAL int lines_fit(Lines *lines);
 
