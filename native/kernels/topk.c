@@ -24,6 +24,56 @@
         return all;                                                                                                                        \
     }
 
+#define FEW 64   /* elements that are kept in order while the others pass by */
+#define PASSED 32 /* elements that are compared with the last of those at once */
+
+/* The `count` first elements of a row and their places, by one walk along it: most elements come after the last of them. 0 where there is NaN. */
+#define SCAN(name, T)                                                                                                                      \
+    static inline __attribute__((always_inline)) int name##_walk(const T *v, npy_intp n, npy_intp count, int down, T *first,               \
+                                                                 npy_int64 *places)                                                        \
+    {                                                                                                                                      \
+        npy_intp kept = 0;                                                                                                                 \
+        for (npy_intp start = 0; start < n; start += PASSED) {                                                                             \
+            const npy_intp stop = n - start < PASSED ? n : start + PASSED;                                                                 \
+            if (kept == count && stop - start == PASSED) {                                                                                 \
+                const T last = first[count - 1];                                                                                           \
+                int comes = 0;                                                                                                             \
+                for (int i = 0; i < PASSED; i++) {                                                                                         \
+                    comes |= down ? !(v[start + i] <= last) : !(v[start + i] >= last);                                                     \
+                }                                                                                                                          \
+                if (!comes) {                                                                                                              \
+                    continue;                                                                                                              \
+                }                                                                                                                          \
+            }                                                                                                                              \
+            for (npy_intp i = start; i < stop; i++) {                                                                                      \
+                const T value = v[i];                                                                                                      \
+                if (value != value) {                                                                                                      \
+                    return 0;                                                                                                              \
+                }                                                                                                                          \
+                if (kept == count && !(down ? value > first[count - 1] : value < first[count - 1])) {                                      \
+                    continue;                                                                                                              \
+                }                                                                                                                          \
+                npy_intp at = kept < count ? kept++ : count - 1;                                                                           \
+                for (; at > 0 && (down ? value > first[at - 1] : value < first[at - 1]); at--) {                                           \
+                    first[at] = first[at - 1];                                                                                             \
+                    places[at] = places[at - 1];                                                                                           \
+                }                                                                                                                          \
+                first[at] = value;                                                                                                         \
+                places[at] = i;                                                                                                            \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        return 1;                                                                                                                          \
+    }                                                                                                                                      \
+    static int name##_scan(const void *row, npy_intp n, npy_intp count, int down, void *first, npy_int64 *places)                          \
+    {                                                                                                                                      \
+        return down ? name##_walk(row, n, count, 1, first, places) : name##_walk(row, n, count, 0, first, places);                         \
+    }
+
+SCAN(float32, float)
+SCAN(float64, double)
+SCAN(int64, npy_int64)
+SCAN(int32, npy_int32)
+
 ORDER(float32, float, LESS_FLOAT)
 ORDER(float64, double, LESS_FLOAT)
 ORDER(int64, npy_int64, LESS_INT)
@@ -32,11 +82,12 @@ ORDER(int32, npy_int32, LESS_INT)
 static const struct {
     void (*order)(void *, npy_intp *, npy_intp, npy_intp, int, int);
     int (*differ)(const void *, npy_intp);
+    int (*scan)(const void *, npy_intp, npy_intp, int, void *, npy_int64 *);
 } rows_of[KINDS] = {
-    [KIND_FLOAT] = {float32_order, float32_differ},
-    [KIND_DOUBLE] = {float64_order, float64_differ},
-    [KIND_INT64] = {int64_order, int64_differ},
-    [KIND_INT32] = {int32_order, int32_differ},
+    [KIND_FLOAT] = {float32_order, float32_differ, float32_scan},
+    [KIND_DOUBLE] = {float64_order, float64_differ, float64_scan},
+    [KIND_INT64] = {int64_order, int64_differ, int64_scan},
+    [KIND_INT32] = {int32_order, int32_differ, int32_scan},
 };
 
 /* What a row needs: a copy of it with places, or an order and what comes first in it. */
@@ -52,8 +103,10 @@ static int clear_first(int kind, const void *row, npy_intp n, npy_intp k, int do
     const npy_intp more = k < n ? k + 1 : n;
     npy_int64 *order = (npy_int64 *)space;
     char *first = space + (size_t)n * sizeof(npy_int64);
-    order_row(kind, row, n, more, down, first + (size_t)n * sizeof(double), order);
-    order_take(item, row, order, more, first);
+    if (more > FEW || !rows_of[kind].scan(row, n, more, down, first, order)) {
+        order_row(kind, row, n, more, down, first + (size_t)n * sizeof(double), order);
+        order_take(item, row, order, more, first);
+    }
     if (!rows_of[kind].differ(first, more)) {
         return 0;
     }
