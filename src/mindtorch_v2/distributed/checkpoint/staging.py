@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -62,15 +63,29 @@ class DefaultStager(AsyncStager):
         self._config = StagingOptions() if config is None else config
         if self._config.use_non_blocking_copy and not torch.accelerator.is_available():
             raise AssertionError("Non-blocking copy requires that the current accelerator is available.")
-        self._pool = ThreadPoolExecutor(max_workers=1) if self._config.use_async_staging else None
         self._staging: Future | None = None
+        self._closed = False
 
     def stage(self, state_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """The copy, or a future of it."""
-        if self._pool is None:
+        """The copy, or a future of it. RuntimeError for a future of one that is closed."""
+        if not self._config.use_async_staging:
             return _copy(state_dict)
-        self._staging = self._pool.submit(_copy, state_dict)
-        return self._staging
+        if self._closed:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        before, made = self._staging, Future[dict[str, Any]]()
+
+        def work() -> None:
+            if before is not None:
+                before.exception()  # one copy after the other
+            try:
+                made.set_result(_copy(state_dict))
+            except Exception as error:  # noqa: BLE001 (raised where the copy is asked for)
+                made.set_exception(error)
+
+        # A thread for each copy: one that waits for the next would be missing in a forked child.
+        threading.Thread(target=work, name="staging", daemon=False).start()
+        self._staging = made
+        return made
 
     def synchronize_staging(self) -> None:
         """Return when the copy is complete."""
@@ -78,9 +93,10 @@ class DefaultStager(AsyncStager):
             self._staging.result()
 
     def close(self) -> None:
-        """End the thread."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
+        """Wait for the last copy."""
+        self._closed = True
+        if self._staging is not None:
+            self._staging.exception()
 
 
 class BlockingAsyncStager(AsyncStager):
