@@ -37,35 +37,80 @@ ADD_UP(sum_sizes, sum + d, sum + d)
 ADD_UP(sum_squares, sum + d, sum + d * d)
 ADD_UP(largest, d > sum || d != d ? d : sum, d > sum || d != d ? d : sum)
 
+INLINED T NAME(distance)(const T *a, const T *b, npy_intp n, double p)
+{
+    if (p == 2) {
+        const T sum = NAME(sum_squares)(a, b, n);
+        return IS_DOUBLE ? (T)sqrt((double)sum) : (T)sqrtf((float)sum);
+    }
+    if (p == 1) {
+        return NAME(sum_sizes)(a, b, n);
+    }
+    if (p == 0) {
+        return NAME(count_unlike)(a, b, n);
+    }
+    if (isinf(p)) {
+        return NAME(largest)(a, b, n);
+    }
+    T sum = 0;
+    for (npy_intp k = 0; k < n; k++) {
+        sum += POW(FABS(a[k] - b[k]), (T)p);
+    }
+    return POW(sum, (T)(1 / p));
+}
+
+/* Of all pairs of rows, */
 static TARGET void NAME(distances)(const void *points, npy_intp rows, npy_intp n, double p, void *out)
 {
     T *to = out;
     for (npy_intp i = 0; i < rows; i++) {
-        const T *a = (const T *)points + i * n;
         for (npy_intp j = i + 1; j < rows; j++) {
-            const T *b = (const T *)points + j * n;
-            if (p == 2) {
-                const T sum = NAME(sum_squares)(a, b, n);
-                *to++ = IS_DOUBLE ? (T)sqrt((double)sum) : (T)sqrtf((float)sum);
-            }
-            else if (p == 1) {
-                *to++ = NAME(sum_sizes)(a, b, n);
-            }
-            else if (p == 0) {
-                *to++ = NAME(count_unlike)(a, b, n);
-            }
-            else if (isinf(p)) {
-                *to++ = NAME(largest)(a, b, n);
-            }
-            else {
-                T sum = 0;
-                for (npy_intp k = 0; k < n; k++) {
-                    sum += POW(FABS(a[k] - b[k]), (T)p);
-                }
-                *to++ = POW(sum, (T)(1 / p));
-            }
+            *to++ = NAME(distance)((const T *)points + i * n, (const T *)points + j * n, n, p);
         }
     }
+}
+
+/* and of the rows of one array from those of another. */
+static TARGET void NAME(distances_between)(const void *first, npy_intp rows, const void *second, npy_intp others, npy_intp n, double p, void *out)
+{
+    T *to = out;
+    for (npy_intp i = 0; i < rows; i++) {
+        for (npy_intp j = 0; j < others; j++) {
+            *to++ = NAME(distance)((const T *)first + i * n, (const T *)second + j * n, n, p);
+        }
+    }
+}
+
+#define SHARES(share)                                                                                                                      \
+    for (npy_intp k = 0; k < n; k++) {                                                                                                     \
+        const T d = a[k] - b[k], part = share;                                                                                             \
+        of_a[k] += part;                                                                                                                   \
+        if (of_b != NULL) {                                                                                                                \
+            of_b[k] -= part;                                                                                                               \
+        }                                                                                                                                  \
+    }
+
+/* Adds the gradient of a pair's distance to that of `a`, and takes it from that of `b` where there is one. */
+INLINED void NAME(add_share)(T grad, T length, const T *restrict a, const T *restrict b, npy_intp n, double p, T *restrict of_a, T *restrict of_b)
+{
+    if (p == 0 || length == 0) {
+        return;
+    }
+    if (p == 2) {
+        const T scale = grad / length;
+        SHARES(scale * d);
+        return;
+    }
+    if (p == 1) {
+        SHARES(d > 0 ? grad : d < 0 ? -grad : d * 0);
+        return;
+    }
+    if (isinf(p)) {
+        SHARES(FABS(d) == length ? (d > 0 ? grad : d < 0 ? -grad : d * 0) : 0);
+        return;
+    }
+    const T scale = grad / POW(length, (T)(p - 1));
+    SHARES(d == 0 ? 0 : (d > 0 ? scale : -scale) * POW(FABS(d), (T)(p - 1)));
 }
 
 /* `out` is zero before. */
@@ -73,36 +118,20 @@ static TARGET void NAME(distances_backward)(const void *grad, const void *points
 {
     const T *g = grad, *length = lengths;
     for (npy_intp i = 0; i < rows; i++) {
-        const T *a = (const T *)points + i * n;
-        T *of_a = (T *)out + i * n;
         for (npy_intp j = i + 1; j < rows; j++, g++, length++) {
-            const T *restrict b = (const T *)points + j * n;
-            T *restrict of_b = (T *)out + j * n;
-            if (p == 0 || *length == 0) {
-                continue;
-            }
-            if (p == 2) {
-                const T scale = *g / *length;
-                for (npy_intp k = 0; k < n; k++) {
-                    const T share = scale * (a[k] - b[k]);
-                    of_a[k] += share;
-                    of_b[k] -= share;
-                }
-                continue;
-            }
-            const T scale = p == 1 || isinf(p) ? *g : *g / POW(*length, (T)(p - 1));
-            for (npy_intp k = 0; k < n; k++) {
-                const T d = a[k] - b[k], size = FABS(d);
-                T share = d > 0 ? scale : d < 0 ? -scale : d * 0;
-                if (isinf(p)) {
-                    share = size == *length ? share : 0;
-                }
-                else if (p != 1 && d != 0) {
-                    share *= POW(size, (T)(p - 1));
-                }
-                of_a[k] += share;
-                of_b[k] -= share;
-            }
+            NAME(add_share)(*g, *length, (const T *)points + i * n, (const T *)points + j * n, n, p, (T *)out + i * n, (T *)out + j * n);
+        }
+    }
+}
+
+/* The gradient of the first rows; `out` is zero before. */
+static TARGET void NAME(between_backward)(const void *grad, const void *first, npy_intp rows, const void *second, npy_intp others, npy_intp n, double p,
+                                          const void *lengths, void *out)
+{
+    const T *g = grad, *length = lengths;
+    for (npy_intp i = 0; i < rows; i++) {
+        for (npy_intp j = 0; j < others; j++, g++, length++) {
+            NAME(add_share)(*g, *length, (const T *)first + i * n, (const T *)second + j * n, n, p, (T *)out + i * n, NULL);
         }
     }
 }
@@ -111,3 +140,4 @@ static TARGET void NAME(distances_backward)(const void *grad, const void *points
 #undef POW
 #undef LANES
 #undef ADD_UP
+#undef SHARES

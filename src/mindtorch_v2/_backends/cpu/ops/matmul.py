@@ -253,9 +253,13 @@ def linalg_cross(self: ndarray, other: ndarray, dim: int = -1) -> ndarray:
 # ------------------------------------------------------------------------------------------------------------------- distances
 
 
+_FEW_ROWS = 25  # whose distances PyTorch computes from differences
+
+
+@native.kernel
 def cdist_forward(x1: ndarray, x2: ndarray, p: float, compute_mode: int | None = None) -> ndarray:
     """Distances of all pairs of rows. Euclidean ones of many rows go through a product unless `compute_mode` is 2."""
-    if p == 2 and compute_mode != 2 and (compute_mode == 1 or x1.shape[-2] > 25 or x2.shape[-2] > 25):
+    if p == 2 and compute_mode != 2 and (compute_mode == 1 or max(x1.shape[-2], x2.shape[-2]) > _FEW_ROWS):
         squares = np.square(x1).sum(-1)[..., :, None] + np.square(x2).sum(-1)[..., None, :]
         squares -= 2 * np.matmul(x1, x2.swapaxes(-1, -2))
         return np.sqrt(np.maximum(squares, 0))
@@ -271,8 +275,12 @@ def cdist_forward(x1: ndarray, x2: ndarray, p: float, compute_mode: int | None =
     return (difference**p).sum(-1) ** (1 / p)
 
 
+@native.kernel
 def cdist_backward(grad: ndarray, x1: ndarray, x2: ndarray, p: float, cdist: ndarray) -> ndarray:
-    """The gradient of x1."""
+    """The gradient of x1. That of Euclidean distances of many rows goes through a product, as they do."""
+    if p == 2 and max(x1.shape[-2], x2.shape[-2]) > _FEW_ROWS:
+        ratio = np.divide(grad, cdist, out=np.zeros_like(grad), where=cdist != 0)
+        return x1 * ratio.sum(-1, keepdims=True) - np.matmul(ratio, x2)
     difference = x1[..., :, None, :] - x2[..., None, :, :]
     distance = cdist[..., None]
     outer_grad = grad[..., None]
