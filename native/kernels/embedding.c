@@ -1,5 +1,5 @@
 /* Rows of a table: gathered (embedding) and added to (its derivative, index_add). */
-#include "native.h"
+#include "kinds.h"
 
 #define LOOPS "embedding_loops.h"
 #include "variants.h"
@@ -47,7 +47,7 @@ static PyObject *embedding_kernel(PyObject *const *args)
 static PyObject *add_rows_kernel(PyObject *const *args)
 {
     int width = dense_width(args[0]);
-    if (!width || dense_width(args[2]) != width || !is_array(args[1])) {
+    if (!width || !is_array(args[2]) || float_width((PyArrayObject *)args[2]) != width || !is_array(args[1])) {
         return NULL;
     }
     PyArrayObject *out = (PyArrayObject *)args[0], *rows = (PyArrayObject *)args[1], *values = (PyArrayObject *)args[2];
@@ -63,7 +63,12 @@ static PyObject *add_rows_kernel(PyObject *const *args)
             return NULL;
         }
     }
-    CHOOSE(add_each_row, width, PyArray_DATA(out), which, PyArray_DATA(values), count, n);
+    PyArrayObject *dense = contiguous_of(values); /* the gradient of a sum is one number, repeated */
+    if (dense == NULL) {
+        return NULL;
+    }
+    CHOOSE(add_each_row, width, PyArray_DATA(out), which, PyArray_DATA(dense), count, n);
+    Py_DECREF((PyObject *)dense);
     return Py_NewRef(Py_None);
 }
 
