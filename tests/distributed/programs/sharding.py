@@ -222,6 +222,11 @@ def check_counts(mesh, size):
     assert dict(counted.get_comm_counts()) == wanted, counted.get_comm_counts()
     dist.all_reduce(torch.ones(1))
     assert counted.get_total_counts() == len(wanted)
+    with counted:
+        torch.ones(2, 3).t().double().sin()
+    for noise_level, names in ((2, ["ones", "sin"]), (3, ["ones", "t", "_to_copy", "sin"])):
+        lines = counted.generate_comm_debug_tracing_table(noise_level).splitlines()
+        assert [line.split("**aten.")[1].split(".")[0] for line in lines if "**" in line] == names
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         visualize_sharding(distribute_tensor(torch.ones(4 * size, 2), mesh, [Shard(0)]), header="parts")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from ....nn.modules.module import Module, register_module_forward_pre_hook
+from ....ops import OpOverload
 from ....utils._python_dispatch import TorchDispatchMode
 from ....utils._pytree import tree_leaves
 from ....utils.module_tracker import ModuleTracker
@@ -16,7 +18,11 @@ from ..._watching import WATCHERS
 from .._api import DTensor
 
 _WHOLE = "Global"
-_TRIVIAL = frozenset(("detach", "t", "view", "alias", "_unsafe_view", "expand", "transpose", "clone", "empty", "empty_like", "ones_like", "zeros_like"))  # fmt: skip
+
+
+def _is_trivial(function: OpOverload) -> bool:
+    """Whether an operator gives what it is given, in another shape or as another type."""
+    return function.is_view or any("conversion" in op.tags for op in function._overloadpacket._operators)
 
 
 class CommDebugMode(TorchDispatchMode):
@@ -83,7 +89,7 @@ class CommDebugMode(TorchDispatchMode):
         pieces = [one for one in tree_leaves((args, kwargs or {})) if isinstance(one, DTensor)]
         lists[phase].append(
             {
-                "name": str(func),
+                "name": func,
                 "input_shape": [one.shape for one in pieces],
                 "input_sharding": [one.placements for one in pieces],
                 "device_mesh": str(pieces[0].device_mesh) if pieces else "",
@@ -120,7 +126,7 @@ class CommDebugMode(TorchDispatchMode):
         if noise_level == 1:
             made = [one for one in made if one["input_sharding"]]
         if noise_level < 3:
-            made = [one for one in made if one["name"].split(".")[1] not in _TRIVIAL]
+            made = [one for one in made if not _is_trivial(one["name"])]
         return made
 
     def generate_comm_debug_tracing_table(self, noise_level: int = 3) -> str:
@@ -159,8 +165,6 @@ class CommDebugMode(TorchDispatchMode):
 
     def log_comm_debug_tracing_table_to_file(self, file_name: str = "comm_mode_log.txt", noise_level: int = 3) -> None:
         """Append the table to a file."""
-        import re
-
         table = re.sub(r"\x1b\[[0-9;]*m", "", self.generate_comm_debug_tracing_table(noise_level))
         with open(file_name, "a") as file:
             file.write(table)
