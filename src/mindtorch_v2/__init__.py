@@ -43,7 +43,6 @@ _PLACES.update(
     package_tables=f"{__name__}._packages:take",
     process_group=f"{__name__}.distributed._groups:_group_of_operator",
     operators_of_groups=f"{__name__}.distributed._c10d_operators:find",
-    operators_of_ranks=f"{__name__}.distributed._c10d_operators:find_functional",
     reduction_options=f"{__name__}.distributed._options:options_of",
     parameter=f"{__name__}.nn.parameter:Parameter",
     pickled_storage=f"{__name__}.storage:_reduced",

@@ -508,15 +508,15 @@ def _of_library(namespace: str, name: str) -> Any:
     return OpOverloadPacket(name, rows, tuple(operators), namespace) if operators else None
 
 
-def _of_groups(name: str) -> OpOverloadPacket | None:
-    return above("operators_of_groups")(name)
+def _of_groups(namespace: str, name: str) -> OpOverloadPacket | None:
+    return above("operators_of_groups")(namespace, name)
 
 
-def _of_ranks(name: str) -> OpOverloadPacket | None:
-    return above("operators_of_ranks")(name)
-
-
-_FINDERS: dict[str, Callable[[str], Any]] = {"aten": _found, "c10d": _of_groups, "c10d_functional": _of_ranks}
+_FINDERS: dict[str, Callable[[str], Any]] = {
+    "aten": _found,
+    "c10d": functools.partial(_of_groups, "c10d"),
+    "c10d_functional": functools.partial(_of_groups, "c10d_functional"),
+}
 
 
 def lookup(namespace: str, name: str) -> Any:

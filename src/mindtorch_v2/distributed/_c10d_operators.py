@@ -33,21 +33,22 @@ def _operator(arguments: str, returns: str) -> Callable[[Callable[..., Any]], Ca
     """Keep a function as the operator of its name. GROUP, OP and WORK stand for classes."""
 
     def keep(function: Callable[..., Any]) -> Callable[..., Any]:
-        text = f"c10d::{function.__name__}({arguments}) -> {returns}"
-        text = re.sub(r"\b(GROUP|OP|WORK)\b", lambda found: _CLASSES[found[0]], text)
-        _found[function.__name__] = FunctionSchema(text), function
+        qualified = f"c10d::{function.__name__}"
+        text = re.sub(r"\b(GROUP|OP|WORK)\b", lambda found: _CLASSES[found[0]], f"({arguments}) -> {returns}")
+        _found[qualified] = FunctionSchema(qualified + text), function
         return function
 
     return keep
 
 
 @functools.cache
-def find(name: str) -> OpOverloadPacket | None:
+def find(namespace: str, name: str) -> OpOverloadPacket | None:
     """An operator by its name, None where there is none."""
-    if name not in _found:
+    found = _found.get(f"{namespace}::{name}")
+    if found is None:
         return None
-    schema, function = _found[name]
-    packet = OpOverloadPacket(name, {"default": (schema, [])}, (), "c10d")
+    schema, function = found
+    packet = OpOverloadPacket(name, {"default": (schema, [])}, (), namespace)
     packet._made["default"] = OpOverload(packet, "default", schema, [], function)
     return packet
 
@@ -229,45 +230,35 @@ def check_for_nan(tensor: Tensor) -> None:
         raise RuntimeError("NaN found in input tensor.")
 
 
-_RANKS = "str tag, int[] ranks, int group_size"
-_FUNCTIONAL = {
-    "broadcast": (f"Tensor self, int src, {_RANKS}", "Tensor"),
-    "all_reduce": (f"Tensor self, str reduceOp, {_RANKS}", "Tensor"),
-    "all_reduce_coalesced": (f"Tensor[] self, str reduceOp, {_RANKS}", "Tensor[]"),
-    "all_gather_into_tensor": (f"Tensor shard, {_RANKS}", "Tensor"),
-    "all_gather_into_tensor_coalesced": (f"Tensor[] input, {_RANKS}", "Tensor[]"),
-    "reduce_scatter_tensor": (f"Tensor input, str reduceOp, {_RANKS}", "Tensor"),
-    "reduce_scatter_tensor_coalesced": (f"Tensor[] inputs, str reduceOp, {_RANKS}", "Tensor[]"),
-    "all_to_all_single": (
-        f"Tensor input, SymInt[]? output_split_sizes, SymInt[]? input_split_sizes, {_RANKS}",
-        "Tensor",
-    ),
-    "wait_tensor": ("Tensor self", "Tensor"),
-}
+def _of_ranks(name: str, arguments: str, returns: str = "Tensor") -> None:
+    """Keep an operator that calls the one of `_c10d_functional` with the group of the ranks that it is given last."""
+    qualified = f"c10d_functional::{name}"
+    schema = FunctionSchema(f"{qualified}({arguments}, str tag, int[] ranks, int group_size) -> {returns}")
+    _found[qualified] = schema, functools.partial(_over_ranks, name)
 
 
 def _over_ranks(name: str, *given: Any) -> Any:
-    """Call an operator of `_c10d_functional` with the group of some ranks in place of these."""
-    operator = getattr(torch.ops._c10d_functional, name)
-    if name == "wait_tensor":
-        return operator(*given)
     *rest, tag, ranks, size = given
     group = _find_pg_by_ranks_and_tag(tag, list(ranks))
     if group is None:
         raise ValueError(f"there is no process group of the ranks {list(ranks)}")
     if name.startswith(("all_gather", "reduce_scatter")):
         rest.append(size)
-    return operator(*(one if one is not None else [] for one in rest), group)
+    return getattr(torch.ops._c10d_functional, name)(*([] if one is None else one for one in rest), group)
 
 
-@functools.cache
-def find_functional(name: str) -> OpOverloadPacket | None:
-    """An operator over ranks by its name, None where there is none."""
-    if name not in _FUNCTIONAL:
-        return None
-    arguments, returns = _FUNCTIONAL[name]
-    schema = FunctionSchema(f"c10d_functional::{name}({arguments}) -> {returns}")
-    function = functools.partial(_over_ranks, name)
-    packet = OpOverloadPacket(name, {"default": (schema, [])}, (), "c10d_functional")
-    packet._made["default"] = OpOverload(packet, "default", schema, [], function)
-    return packet
+_of_ranks("broadcast", "Tensor self, int src")
+_of_ranks("all_reduce", "Tensor self, str reduceOp")
+_of_ranks("all_reduce_coalesced", "Tensor[] self, str reduceOp", "Tensor[]")
+_of_ranks("all_gather_into_tensor", "Tensor shard")
+_of_ranks("all_gather_into_tensor_coalesced", "Tensor[] input", "Tensor[]")
+_of_ranks("reduce_scatter_tensor", "Tensor input, str reduceOp")
+_of_ranks("reduce_scatter_tensor_coalesced", "Tensor[] inputs, str reduceOp", "Tensor[]")
+_of_ranks("all_to_all_single", "Tensor input, SymInt[]? output_split_sizes, SymInt[]? input_split_sizes")
+
+
+def _waited(tensor: Tensor) -> Tensor:
+    return torch.ops._c10d_functional.wait_tensor(tensor)
+
+
+_found["c10d_functional::wait_tensor"] = FunctionSchema("c10d_functional::wait_tensor(Tensor self) -> Tensor"), _waited
