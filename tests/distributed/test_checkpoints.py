@@ -192,18 +192,33 @@ def test_stagers_copy_what_is_saved(kind, tmp_path):
         stager = staging.BlockingAsyncStager()
     else:
         stager = staging.DefaultStager(staging.StagingOptions(False, False, kind == "thread", False))
-    state = {"x": torch.arange(4.0), "nested": {"y": [torch.ones(2), 5]}}
+    state = {"x": torch.arange(4.0), "nested": {"y": [torch.ones(2), 5]}, "kept": {1}}
     made = dcp.async_save(state, checkpoint_id=tmp_path / "saved", async_stager=stager, no_dist=True)
     if kind == "thread":
         assert isinstance(made, AsyncSaveResponse) and made.staging_completion.result(60) is None
         made = made.upload_completion
     state["x"].zero_()
+    state["kept"].add(2)
     made.result(60)
-    found = {"x": torch.zeros(4), "nested": {"y": [torch.zeros(2), 0]}}
+    found = {"x": torch.zeros(4), "nested": {"y": [torch.zeros(2), 0]}, "kept": None}
     dcp.load(found, checkpoint_id=tmp_path / "saved", no_dist=True)
     assert found["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
-    assert found["nested"]["y"][0].tolist() == [1.0, 1.0] and found["nested"]["y"][1] == 5
+    assert found["nested"]["y"][0].tolist() == [1.0, 1.0] and found["nested"]["y"][1] == 5 and found["kept"] == {1}
     stager.close()
+
+
+def test_what_a_stager_gives_is_not_copied_again(tmp_path, monkeypatch):
+    class Stager(staging.AsyncStager):
+        def stage(self, state_dict):
+            return {"x": state_dict["x"] + 1}
+
+    clones = []
+    clone = torch.Tensor.clone
+    monkeypatch.setattr(torch.Tensor, "clone", lambda self: clones.append(self) or clone(self))
+    dcp.async_save({"x": torch.ones(3)}, checkpoint_id=tmp_path, async_stager=Stager(), no_dist=True).result(60)
+    found = {"x": torch.zeros(3)}
+    dcp.load(found, checkpoint_id=tmp_path, no_dist=True)
+    assert found["x"].tolist() == [2.0, 2.0, 2.0] and not clones
 
 
 def test_copies_that_do_not_block_need_an_accelerator():

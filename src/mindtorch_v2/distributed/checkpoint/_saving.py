@@ -129,7 +129,7 @@ class _Save:
         if not _planned.is_default(planner):
             self.token = ranks.first_only("plan", new_token)
             saving = _planned.Saving(planner, stateful_to_dict(state_dict), ranks, self.token)
-            self.metadata, self._payload = saving.metadata, saving.data
+            self.metadata, self._data = saving.metadata, saving.data
             return
         self.flat, paths = flatten_state_dict(stateful_to_dict(state_dict))
         found = ranks.each("describe", lambda: (described(self.flat), paths))
@@ -144,12 +144,12 @@ class _Save:
 
         self.token, self.metadata, work = ranks.first_only("plan", plan)
         own = [(MetadataIndex(name, offset), self.flat[name]) for name, offset in work[ranks.rank]]
-        self._payload: Callable[[], list[tuple[MetadataIndex, Any]]] = lambda: own
+        self._data: Callable[[], list[tuple[MetadataIndex, Any]]] = lambda: own
 
     def items(self, copy: bool) -> list[tuple[MetadataIndex, Any]]:
         """What this rank writes: tensors on the CPU, in memory of their own where they are a part of a larger one, or where a copy is asked for."""
         found = []
-        for index, value in self._payload():
+        for index, value in self._data():
             if isinstance(value, torch.Tensor):
                 value = value._local_tensor if isinstance(value, DTensor) else value
                 value = value.detach()
@@ -257,25 +257,21 @@ def async_save(
 
     A stager of one's own copies in place of this function; where it gives a future of its copy, that and the checkpoint's are in the response.
     """
+    staged: Any = None
     if async_stager is not None:
-        plain = {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state_dict.items()}
-        staged = async_stager.stage(plain)
-        options: dict[str, Any] = {"checkpoint_id": checkpoint_id, "storage_writer": storage_writer, "planner": planner, "process_group": process_group, "no_dist": no_dist}  # fmt: skip
-        if not isinstance(staged, Future):
+        staged = async_stager.stage(stateful_to_dict(state_dict))
+        if isinstance(staged, Future):
+            state_dict = staged.result()
+        else:
+            state_dict = staged
             if async_stager.should_synchronize_after_execute:
                 async_stager.synchronize_staging()
-            return async_save(staged, **options)
-        copied: Future = Future()
-        whole = async_save(staged.result(), **options)
-        copied.set_result(None)
-        assert isinstance(whole, Future)
-        return AsyncSaveResponse(copied, whole)
     writer = _writer_of(storage_writer, checkpoint_id, planner)
     if not isinstance(writer, FileSystemWriter):
         raise NotImplementedError("async_save needs a FileSystemWriter")
     ranks = Ranks(process_group, no_dist)
     made = _Save(state_dict, writer, ranks, planner)
-    items = made.items(copy=True)
+    items = made.items(copy=async_stager is None)
     timeout = (process_group or _groups._get_default_group()).timeout.total_seconds() if ranks.count > 1 else 0.0
     future: Future = Future()
     future.set_running_or_notify_cancel()
@@ -287,6 +283,10 @@ def async_save(
             future.set_exception(error)
 
     threading.Thread(target=work, name="checkpoint", daemon=False).start()
+    if isinstance(staged, Future):
+        copied: Future = Future()
+        copied.set_result(None)
+        return AsyncSaveResponse(copied, future)
     return future
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -49,15 +50,15 @@ class StagingOptions:
     use_non_blocking_copy: bool = True
 
 
-def _copy(state_dict: dict[str, Any]) -> dict[str, Any]:
+def _copied(state_dict: dict[str, Any]) -> dict[str, Any]:
     def one(value: Any) -> Any:
-        return value.detach().clone() if isinstance(value, torch.Tensor) else value
+        return value.detach().clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
 
     return tree_map(one, state_dict)
 
 
 class DefaultStager(AsyncStager):
-    """Copies tensors, DTensors among them. AssertionError for copies that do not block, without an accelerator."""
+    """Copies tensors, DTensors among them, and all other values. AssertionError for copies that do not block, without an accelerator."""
 
     def __init__(self, config: StagingOptions | None = None) -> None:
         self._config = StagingOptions() if config is None else config
@@ -69,7 +70,7 @@ class DefaultStager(AsyncStager):
     def stage(self, state_dict: dict[str, Any], **kwargs: Any) -> Any:
         """The copy, or a future of it. RuntimeError for a future of one that is closed."""
         if not self._config.use_async_staging:
-            return _copy(state_dict)
+            return _copied(state_dict)
         if self._closed:
             raise RuntimeError("cannot schedule new futures after shutdown")
         before, made = self._staging, Future[dict[str, Any]]()
@@ -78,7 +79,7 @@ class DefaultStager(AsyncStager):
             if before is not None:
                 before.exception()  # one copy after the other
             try:
-                made.set_result(_copy(state_dict))
+                made.set_result(_copied(state_dict))
             except Exception as error:  # noqa: BLE001 (raised where the copy is asked for)
                 made.set_exception(error)
 
@@ -109,4 +110,4 @@ class BlockingAsyncStager(AsyncStager):
 
     def stage(self, state_dict: dict[str, Any]) -> dict[str, Any]:
         """The copy."""
-        return _copy(state_dict)
+        return _copied(state_dict)
