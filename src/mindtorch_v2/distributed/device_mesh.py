@@ -17,7 +17,8 @@ import mindtorch_v2 as torch
 
 from .._device import STANDS_FOR
 from . import _groups
-from ._groups import get_rank, get_world_size, init_process_group, is_initialized, new_group
+from ._groups import get_rank, get_world_size, is_initialized
+from ._making import init_process_group, new_group
 
 __all__ = ["init_device_mesh", "DeviceMesh"]
 

@@ -50,7 +50,6 @@ from ._debug import DebugLevel as DebugLevel, get_debug_level as get_debug_level
 from ._groups import (
     GroupMember as GroupMember,
     GroupName as GroupName,
-    _abort_process_group as _abort_process_group,
     _canonicalize_group_rank as _canonicalize_group_rank,
     _check_valid_timeout as _check_valid_timeout,
     _device_capability as _device_capability,
@@ -72,7 +71,6 @@ from ._groups import (
     _warn_not_in_group as _warn_not_in_group,
     _World as _World,
     _world as _world,
-    destroy_process_group as destroy_process_group,
     get_backend as get_backend,
     get_backend_config as get_backend_config,
     get_global_rank as get_global_rank,
@@ -83,9 +81,13 @@ from ._groups import (
     get_rank as get_rank,
     get_world_size as get_world_size,
     group as group,
-    init_process_group as init_process_group,
     is_initialized as is_initialized,
     is_torchelastic_launched as is_torchelastic_launched,
+)
+from ._making import (
+    _abort_process_group as _abort_process_group,
+    destroy_process_group as destroy_process_group,
+    init_process_group as init_process_group,
     new_group as new_group,
     new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,

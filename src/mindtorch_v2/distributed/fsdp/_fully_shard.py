@@ -16,7 +16,8 @@ import mindtorch_v2 as torch
 from mindtorch_v2.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from ..._autograd.engine import queue_callback
-from .._groups import get_world_size, init_process_group, is_initialized
+from .._groups import get_world_size, is_initialized
+from .._making import init_process_group
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..placements import Shard
 from ._group import Mesh, Param, ParamGroup
