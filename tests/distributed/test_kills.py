@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from _ranks import ENGINES, run, torchrun
@@ -39,6 +40,7 @@ def test_the_rest_ends_in_time(engine, tmp_path):
         folder.mkdir()
         process = torchrun("--nproc-per-node=3", f"--engine={engine}", "killed.py", folder, 100000)
         found = pids(process, 3)
+        mapped = "".join(Path(f"/proc/{pid}/maps").read_text() for pid in found.values()).splitlines()
         time.sleep(draw.random())
         victim = draw.randrange(3)
         begin = time.monotonic()
@@ -51,6 +53,8 @@ def test_the_rest_ends_in_time(engine, tmp_path):
             with pytest.raises(ProcessLookupError):
                 os.kill(pid, 0)
             assert not glob.glob(f"/dev/shm/mindtorch-{pid}-*") and not glob.glob(f"/tmp/mindtorch-{pid}-*")
+        shared = [line for line in mapped if "/mpich_shm_" in line]
+        assert all(line.endswith("(deleted)") for line in shared), shared  # no name that would be left behind
         if (folder / "checkpoint.pt").exists():
             assert torch.load(folder / "checkpoint.pt")["step"] >= 1
 

@@ -28,7 +28,7 @@ from ._groups import (
     is_initialized,
 )
 from ._joining import joined, several_launchers
-from ._mpi_engine import MpiEngine, launched, leave, world
+from ._mpi_engine import MpiEngine, launched, leave, unname_memory, world
 from ._places import may_take, take
 from ._process_group import ProcessGroup
 from ._store_engine import StoreEngine
@@ -85,7 +85,10 @@ def _new_group(
             if served not in (Backend.GLOO, Backend.MPI, Backend.FAKE) and len(config.get_device_backend_map()) == 1:
                 raise RuntimeError(f"Distributed package doesn't have {served.upper()} built in")
         named = Backend.GLOO if backend == Backend.UNDEFINED else backend
-        made = ProcessGroup(own, rank, size, _engine(backend, own, rank, size, ranks), timeout, named)
+        engine = _engine(backend, own, rank, size, ranks)
+        if ranks is None and isinstance(engine, MpiEngine):
+            unname_memory()
+        made = ProcessGroup(own, rank, size, engine, timeout, named)
     made.group_name = GroupName(name)
     made.group_desc = desc
     _world.pg_map[made] = (backend, store if ranks is None else own)

@@ -14,11 +14,13 @@ import atexit
 import functools
 import importlib
 import os
+import re
 import sys
 import time
 import zlib
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from ._reduction import FUNCTIONS, RedOpType
 from ._store_engine import mismatch
 from ._stores import PrefixStore, Store, late_ranks
 
+_NAMED = re.compile(r"/dev/shm/mpich_shm_\w+$", re.MULTILINE)  # not what is "(deleted)"
 _LOOKS = 20  # before the first pause
 _QUICK_LOOKS = 400  # of calls that are a message alone: some tens of microseconds, while a pause and what it has the others wait take longer
 LAUNCHERS = (
@@ -68,6 +71,14 @@ def mpi() -> Any:
 def world() -> Any:
     """mpi4py's COMM_WORLD. ImportError where there is no mpi4py or no MPI."""
     return mpi().COMM_WORLD
+
+
+def unname_memory() -> None:
+    """Remove the names of the memory that the ranks of a machine share, which all of them have mapped once they have made a communicator. MPI does it with its end, to which a rank that is killed does not come."""
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        for path in set(_NAMED.findall(maps.read_text())):
+            Path(path).unlink(missing_ok=True)
 
 
 def leave(code: int) -> None:

@@ -73,9 +73,6 @@ def take(store: Store, rank: int, size: int) -> Any:
         connection.close()
     if (found.Get_rank(), found.Get_size()) != (rank, size):
         raise RuntimeError(f"rank {rank} of {size} is {found.Get_rank()} of {found.Get_size()} in its world of MPI")
-    found.Barrier()
-    if rank == 0:
-        _forget_files()
     _taken[:] = [store.get("name").decode(), str(rank), str(size), str(os.getpid())]
     return found
 
@@ -122,16 +119,6 @@ def _handed_over(listener: socket.socket) -> tuple[socket.socket | None, dict[st
     if not numbers:
         return connection, {}
     return connection, json.loads(said) | {"PMI_FD": str(numbers[0])}
-
-
-def _forget_files() -> None:
-    """Remove the names of the memory that all ranks have mapped by now, which MPI would remove with its end."""
-    maps = Path("/proc/self/maps")
-    if maps.exists():
-        found = {line.split()[-1] for line in maps.read_text().splitlines() if "/mpich_shm_" in line}
-        for path in found:
-            if os.path.exists(path):
-                os.remove(path)
 
 
 def _begin(variables: dict[str, str]) -> Any:
