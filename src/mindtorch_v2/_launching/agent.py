@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from .mpiexec import FOREIGN, find_mpiexec, mpi_options
+from .mpiexec import find_mpiexec, mpi_command
 
 _STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rank.py")
 _LAST_WORDS = 400  # lines of each rank's errors that are kept for the end
@@ -183,10 +183,9 @@ class Attempt:
                 raise RuntimeError(
                     "torch.distributed.run --engine mpi: mpi4py or mpiexec is missing; pip install mindtorch_v2[distributed] brings both"
                 )
-            options, more = mpi_options(mpiexec)
-            environment = {name: value for name, value in environment.items() if not name.startswith(FOREIGN)} | more
+            command, own = mpi_command(mpiexec, count, environment)
             names = ",".join(launcher[0] for launcher in LAUNCHERS[:3])
-            self._open([mpiexec, *options, "-n", str(count), *self._stand_in(0, names)], environment)
+            self._open([*command, *self._stand_in(0, names)], own)
             return
         for local in range(count):
             self._open(self._stand_in(local, ""), environment)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 
 FOREIGN = ("PMI", "HYD", "MPI_LOCAL", "OMPI_", "PRTE_")
 """How variables of another mpiexec begin, which one of its processes must not hand on."""
@@ -20,8 +21,15 @@ def find_mpiexec() -> str | None:
     return own if os.access(own, os.X_OK) else shutil.which("mpiexec")
 
 
-def mpi_options(mpiexec: str) -> tuple[list[str], dict[str, str]]:
-    """What an mpiexec has to be told to start all processes here, however many processors there are: options, and variables."""
+def mpi_command(mpiexec: str, count: int, environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """How so many processes are started here, however many processors there are: the command, to which theirs is added, and the environment."""
+    options, more = _options(mpiexec)
+    own = {name: value for name, value in environment.items() if not name.startswith(FOREIGN)}
+    return [mpiexec, *options, "-n", str(count)], own | more
+
+
+def _options(mpiexec: str) -> tuple[list[str], dict[str, str]]:
+    """What an mpiexec has to be told to start all processes here: options, and variables."""
     said = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
     if "HYDRA" in said:
         return ["-launcher", "fork", "-hosts", "localhost"], {}

@@ -23,7 +23,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from .._launching.mpiexec import FOREIGN, find_mpiexec, mpi_options
+from .._launching.mpiexec import FOREIGN, find_mpiexec, mpi_command
 from ._mpi_engine import mpi, world
 from ._store_engine import machine
 from ._stores import PrefixStore, Store
@@ -97,10 +97,9 @@ def _ready(rank: int, size: int) -> str:
 def _start(paths: list[str]) -> subprocess.Popen:
     mpiexec = find_mpiexec()
     assert mpiexec is not None
-    options, more = mpi_options(mpiexec)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)} | more
+    command, environment = mpi_command(mpiexec, len(paths), os.environ)
     return subprocess.Popen(
-        [mpiexec, *options, "-n", str(len(paths)), sys.executable, "-S", "-E", _STAND_IN, *paths],
+        [*command, sys.executable, "-S", "-E", _STAND_IN, *paths],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
