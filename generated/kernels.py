@@ -8,10 +8,6 @@ from mindtorch_v2._backends.cpu.ops import elements
 from mindtorch_v2._backends.cpu.ops.blocked import chosen, few_passes, many_passes, number
 
 
-def logical_not(self):
-    return self == 0
-
-
 def isposinf(self):
     return self == np.inf
 

@@ -57,7 +57,7 @@ logical_xor = Operator("logical_xor", "",
 )
 logical_not = Operator("logical_not", "",
     (Param('self', 'Tensor'), ),
-    meta=_meta.logical_not, cast=(0,), kernels={"cpu": kernels_made.logical_not},
+    meta=_meta.logical_not, cast=(0,), kernels={"cpu": numpy.logical_not},
     tags=('pointwise',), variants=('function', 'method', 'inplace', 'out'), block=(Block(9, (0,), ()),),
 )
 isnan = Operator("isnan", "",

@@ -523,34 +523,49 @@ static int is_half(PyObject *object)
     return is_array(object) && (PyArray_TYPE((PyArrayObject *)object) == NPY_HALF || PyArray_DESCR((PyArrayObject *)object) == S.descr_bfloat16);
 }
 
-#define WORTH_WIDENING 64 /* elements of half types that numpy's own loops take longer for than a conversion */
+#define WORTH_WIDENING 64 /* elements of half types for which numpy, where its loop gives the same, takes longer than a conversion */
 
 /* What is true of half numbers, which float32 holds as they are. NULL without an exception where there are none, or too few. */
 static PyObject *tell_of_halves(const Alternative *alternative, PyObject *const *args, Py_ssize_t count, PyArrayObject *out)
 {
     PyObject *wide[MAX_PARAMS], *made = NULL;
-    int halves = 0, failed = count > MAX_PARAMS;
-    for (Py_ssize_t i = 0; i < count && !failed; i++) {
-        wide[i] = args[i];
+    npy_intp most = 0;
+    for (int k = 0; k < alternative->operands; k++) {
+        PyObject *value = args[alternative->operand[k]];
+        const npy_intp size = is_half(value) ? PyArray_SIZE((PyArrayObject *)value) : 0;
+        most = size > most ? size : most;
     }
+    if ((alternative->exact && most < WORTH_WIDENING) || most == 0 || count > MAX_PARAMS) {
+        return NULL;
+    }
+    int failed = 0;
+    memcpy(wide, args, (size_t)count * sizeof(PyObject *));
     for (int k = 0; k < alternative->operands && !failed; k++) {
         const int at = alternative->operand[k];
-        if (is_half(args[at]) && wide[at] == args[at] && PyArray_SIZE((PyArrayObject *)args[at]) >= WORTH_WIDENING) {
+        if (is_half(args[at]) && wide[at] == args[at]) {
             PyObject *array = (PyObject *)converted((PyArrayObject *)args[at], S.descr32);
             failed = array == NULL;
             wide[at] = failed ? args[at] : array;
-            halves += !failed;
         }
     }
-    if (halves && !failed) {
+    if (!failed) {
         made = apply_alternative(alternative, wide, out);
     }
-    for (Py_ssize_t i = 0; halves && i < count; i++) {
+    for (Py_ssize_t i = 0; i < count; i++) {
         if (wide[i] != args[i]) {
             Py_DECREF(wide[i]);
         }
     }
     return made;
+}
+
+static int repeats_lines(const Alternative *alternative, PyObject *const *args)
+{
+    PyObject *operands[BLOCK_SOURCES];
+    for (int k = 0; k < alternative->operands; k++) {
+        operands[k] = args[alternative->operand[k]];
+    }
+    return lines_repeat(operands, alternative->operands, block_entries[alternative->opcode].to_bool);
 }
 
 PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_t count, PyArrayObject *out)
@@ -565,10 +580,5 @@ PyObject *blocked_apply(const Blocked *blocked, PyObject *const *args, Py_ssize_
             return told;
         }
     }
-    PyObject *operands[BLOCK_SOURCES];
-    for (int k = 0; k < alternative->operands; k++) {
-        operands[k] = args[alternative->operand[k]];
-    }
-    const int better = !alternative->exact || lines_repeat(operands, alternative->operands, block_entries[alternative->opcode].to_bool);
-    return better ? apply_alternative(alternative, args, out) : NULL;
+    return alternative->exact && !repeats_lines(alternative, args) ? NULL : apply_alternative(alternative, args, out);
 }

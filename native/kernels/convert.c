@@ -41,6 +41,11 @@ PyArrayObject *number_array(PyObject *number, PyArray_Descr *descr)
         double d, cd[2];
     } value;
     int type = descr->type_num, overflow = 0;
+    if (type == NPY_HALF || descr == S.descr_bfloat16) { /* by way of float32, as in PyTorch */
+        PyArrayObject *wide = number_array(number, S.descr32), *made = wide == NULL ? NULL : converted(wide, descr);
+        Py_XDECREF((PyObject *)wide);
+        return made;
+    }
     memset(&value, 0, sizeof(value));
     if (type == NPY_FLOAT || type == NPY_DOUBLE) {
         double wide = PyFloat_CheckExact(number) ? PyFloat_AS_DOUBLE(number) : PyLong_Check(number) ? PyLong_AsDouble(number) : NAN;

@@ -3,8 +3,6 @@
 
 #define CHUNK 1024  /* elements, of which five operands and the result fit the first cache */
 #define SHORTEST 16 /* elements of a line that are worth its own call of the loop */
-#define SHORT_TRUTHS 32 /* elements of lines for which numpy's comparisons take longer */
-#define SPREAD 256  /* bytes of a line over which an element is not written out for it */
 #define SHORT 256   /* elements of a line that is put together with the next ones, though an operand is repeated */
 #define SHORT_TRUTHS 32 /* elements of lines for which numpy's comparisons take longer */
 #define SPREAD 256  /* bytes of a line over which an element is not written out for it */
