@@ -76,6 +76,11 @@ void turn(const float *from, npy_intp row, npy_intp rows, npy_intp k, float *to,
     turn_float(from, row, rows, k, to, step, kept);
 }
 
+void turn_doubles(const double *from, npy_intp row, npy_intp rows, npy_intp k, double *to, npy_intp step, npy_intp kept)
+{
+    turn_double(from, row, rows, k, to, step, kept);
+}
+
 int gemm_serves(const Gemm *g)
 {
     return S.vectors == 2 && g->m > 1 && g->n > 3 && (g->b_column == 1 || g->m > 7);

@@ -28,6 +28,7 @@ INTERNAL void pack_rows(const float *a, npy_intp a_row, npy_intp rows, npy_intp 
 
 /* to[p * step + i] = from[i * row + p] for p up to k and i up to `kept`, at most 16; 0 from `rows` on. */
 INTERNAL void turn(const float *from, npy_intp row, npy_intp rows, npy_intp k, float *to, npy_intp step, npy_intp kept);
+INTERNAL void turn_doubles(const double *from, npy_intp row, npy_intp rows, npy_intp k, double *to, npy_intp step, npy_intp kept);
 
 /* The columns of a matrix of dense rows, which begin `b_row` elements from each other, in the same form. */
 INTERNAL void pack_columns(const float *b, npy_intp b_row, npy_intp columns, npy_intp k, float *to);

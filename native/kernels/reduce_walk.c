@@ -1,8 +1,6 @@
 /* What runs the loops of a reduction over an array: over rows, over columns side by side, over long rows in pieces, and on several threads. */
 #include "reduce.h"
-#if HAS_WIDE
-#include "turn.h"
-#endif
+#include "gemm.h"
 
 static inline void start_states(const Pass *pass, char *states, npy_intp count)
 {
@@ -145,32 +143,6 @@ static inline __attribute__((always_inline)) void turn_elements(void *to, const 
     }
 }
 
-#if HAS_WIDE
-/* Blocks of 16 rows and columns, or 8 of doubles, in registers; what is left over by masks. */
-#define TURN_BLOCKS(name, type, vector, size, load, store, transpose, Mask)                                                                \
-    WIDEST static void name(type *to, const char *x, npy_intp rows, npy_intp step, npy_intp n)                                             \
-    {                                                                                                                                      \
-        for (npy_intp r = 0; r < rows; r += (size)) {                                                                                      \
-            const npy_intp high = rows - r < (size) ? rows - r : (size);                                                                   \
-            for (npy_intp j = 0; j < n; j += (size)) {                                                                                     \
-                const npy_intp wide = n - j < (size) ? n - j : (size);                                                                     \
-                const Mask columns = (Mask)((1u << wide) - 1), lines = (Mask)((1u << high) - 1);                                           \
-                vector block[size] = {0};                                                                                                  \
-                for (npy_intp l = 0; l < high; l++) {                                                                                      \
-                    block[l] = load(columns, x + (r + l) * step + j * (npy_intp)sizeof(type));                                             \
-                }                                                                                                                          \
-                transpose(block);                                                                                                          \
-                for (npy_intp k = 0; k < wide; k++) {                                                                                      \
-                    store(to + (j + k) * rows + r, lines, block[k]);                                                                       \
-                }                                                                                                                          \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-    }
-
-TURN_BLOCKS(turn_floats, float, __m512, 16, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps, transpose_float, __mmask16)
-TURN_BLOCKS(turn_doubles, double, __m512d, 8, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd, transpose_double, __mmask8)
-#endif
-
 /* Rows of n elements that begin `step` bytes apart as columns. */
 void turn_rows(void *to, const char *x, npy_intp rows, npy_intp step, npy_intp n, npy_intp item)
 {
@@ -188,12 +160,16 @@ void turn_rows(void *to, const char *x, npy_intp rows, npy_intp step, npy_intp n
         break;
     }
 #if HAS_WIDE
-    if (S.vectors > 1 && item == 4) {
-        turn_floats(to, x, rows, step, n);
-        return;
-    }
-    if (S.vectors > 1 && item == 8) {
-        turn_doubles(to, x, rows, step, n);
+    if (S.vectors > 1 && item >= 4) {
+        for (npy_intp r = 0, some; r < rows; r += some, x += some * step) {
+            some = rows - r < 64 / item ? rows - r : 64 / item;
+            if (item == 4) {
+                turn((const float *)x, step / 4, some, n, (float *)to + r, rows, some);
+            }
+            else {
+                turn_doubles((const double *)x, step / 8, some, n, (double *)to + r, rows, some);
+            }
+        }
         return;
     }
 #endif
