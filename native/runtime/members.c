@@ -525,53 +525,47 @@ static PyObject *hash_descriptor(PyTypeObject *type)
 static binaryfunc tuple_subscript;
 static PyObject *length; /* of a size that is no int: the int that stands for it */
 
-/* Of any sizes. The methods of tuple are not asked by their names: they refuse to make what has a `__new__` of its own in C. */
-static PyObject *any_size(PyTypeObject *type, PyObject *sizes)
+/* The sizes as a tuple of ints. */
+static PyObject *as_ints(PyObject *sizes)
 {
     PyObject *items = sizes == NULL ? PyTuple_New(0) : PySequence_Tuple(sizes);
-    for (Py_ssize_t i = 0; items != NULL && i < PyTuple_GET_SIZE(items); i++) {
-        if (PyLong_CheckExact(PyTuple_GET_ITEM(items, i))) {
-            continue;
-        }
-        PyObject *checked = PyTuple_New(PyTuple_GET_SIZE(items));
-        for (Py_ssize_t k = 0; checked != NULL && k < PyTuple_GET_SIZE(items); k++) {
-            PyObject *one = PyObject_CallFunction(length, "nO", k, PyTuple_GET_ITEM(items, k));
-            if (one == NULL) {
-                Py_CLEAR(checked);
-            } else {
-                PyTuple_SET_ITEM(checked, k, one);
-            }
-        }
-        Py_SETREF(items, checked);
-        break;
+    const Py_ssize_t count = items == NULL ? 0 : PyTuple_GET_SIZE(items);
+    Py_ssize_t ints = 0;
+    while (ints < count && PyLong_CheckExact(PyTuple_GET_ITEM(items, ints))) {
+        ints++;
     }
-    PyObject *args = items == NULL ? NULL : PyTuple_Pack(1, items);
-    PyObject *made = args == NULL ? NULL : PyTuple_Type.tp_new(type, args, NULL);
-    Py_XDECREF(items);
-    Py_XDECREF(args);
-    return made;
+    if (ints == count) {
+        return items;
+    }
+    PyObject *checked = PyTuple_New(count);
+    for (Py_ssize_t i = 0; checked != NULL && i < count; i++) {
+        PyObject *one = PyObject_CallFunction(length, "nO", i, PyTuple_GET_ITEM(items, i));
+        if (one == NULL) {
+            Py_CLEAR(checked);
+            break;
+        }
+        PyTuple_SET_ITEM(checked, i, one);
+    }
+    Py_DECREF(items);
+    return checked;
 }
 
-/* Of a tuple or list of ints, which need no look, or of all else. */
+/* The methods of tuple are not asked by their names: they refuse to make what has a `__new__` of its own in C. */
 static PyObject *new_size(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"sizes", NULL};
     PyObject *sizes = NULL;
     if (PyTuple_GET_SIZE(args) == 1 && kwargs == NULL) {
         sizes = PyTuple_GET_ITEM(args, 0);
-    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Size", names, &sizes)) {
+    }
+    else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Size", names, &sizes)) {
         return NULL;
     }
-    if (sizes == NULL || !(PyTuple_Check(sizes) || PyList_CheckExact(sizes))) {
-        return any_size(type, sizes);
-    }
-    PyObject *const *items = PySequence_Fast_ITEMS(sizes);
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sizes); i++) {
-        if (!PyLong_CheckExact(items[i])) {
-            return any_size(type, sizes);
-        }
-    }
-    return PyTuple_GET_SIZE(args) == 1 ? PyTuple_Type.tp_new(type, args, NULL) : any_size(type, sizes);
+    PyObject *items = as_ints(sizes), *given = items == NULL ? NULL : PyTuple_Pack(1, items);
+    PyObject *made = given == NULL ? NULL : PyTuple_Type.tp_new(type, given, NULL);
+    Py_XDECREF(items);
+    Py_XDECREF(given);
+    return made;
 }
 
 /* `Size.__new__(Size, sizes)`, as copies and pickles call it. */
