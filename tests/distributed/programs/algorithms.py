@@ -180,6 +180,10 @@ def check_replicate(rank, size):
     same(model[2].weight.grad, alone[2].weight.grad)
     for value, before in zip(model[2].parameters(), frozen):
         same(value.detach(), before)
+    norm = replicate(nn.BatchNorm1d(2))
+    for _ in range(2):
+        norm(torch.full((3, 2), float(rank)))
+    assert torch.allclose(norm.running_mean, torch.full((2,), 0.19 * rank))  # no rank has another's
     for call, kind, said in (
         (lambda: copy.deepcopy(model), AssertionError, "DDP does not support deepcopy"),
         (lambda: replicate(mlp(), device_id="cpu"), RuntimeError, "Expected device_id to be int or torch.device"),

@@ -7,24 +7,11 @@ from typing import Any, NoReturn
 
 import mindtorch_v2 as torch
 
+from ..modules.container import ParameterList
 from ..modules.module import Module
 from .distributed import DistributedDataParallel
 
 __all__ = ["replicate"]
-
-
-class _Ignoring(Module):
-    """The parameters and buffers of a module, without those of some of its members."""
-
-    def __init__(self, module: Module, ignored: set[Module]) -> None:
-        super().__init__()
-        left = {id(value) for one in ignored for value in (*one.parameters(), *one.buffers())}
-        kept = [value for value in module.parameters() if id(value) not in left]
-        for number, value in enumerate(kept):
-            self.register_parameter(str(number), value)
-        buffers = [value for value in module.buffers() if id(value) not in left]
-        for number, value in enumerate(buffers):
-            self.register_buffer(f"buffer{number}", value)
 
 
 class DDP:
@@ -48,7 +35,7 @@ def _no_copy(*args: Any, **kwargs: Any) -> NoReturn:
 
 
 def replicate(module: Module, ignored_modules: Iterable[Module] | None = None, **kwargs: Any) -> Module:
-    """Average the gradients of a module's parameters over all ranks, from now on; the module itself, whose names do not change.
+    """Average the gradients of a module's parameters over all ranks, from now on; the module itself, whose names do not change. Buffers stay each rank's own.
 
     Args:
         ignored_modules: members whose parameters are left alone.
@@ -62,7 +49,8 @@ def replicate(module: Module, ignored_modules: Iterable[Module] | None = None, *
         raise RuntimeError(f"Expected device_id to be int or torch.device, but got {type(device)}")
     if isinstance(module, torch.distributed.fsdp.FSDPModule):
         raise RuntimeError("Cannot apply `replicate()` on a Module already managed by `fully_shard`")
-    made = DistributedDataParallel(_Ignoring(module, set(ignored_modules or ())), **kwargs)
+    ignored = {id(value) for one in ignored_modules or () for value in one.parameters()}
+    made = DistributedDataParallel(ParameterList(p for p in module.parameters() if id(p) not in ignored), **kwargs)
     module.__dict__["_replicated"] = made
     module.register_forward_pre_hook(lambda *_: made._before_forward())
     module.register_forward_hook(lambda _, __, output: made._after_forward(output))
