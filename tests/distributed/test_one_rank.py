@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import threading
 import warnings
 import weakref
 
@@ -9,6 +10,7 @@ import pytest
 
 import mindtorch_v2 as torch
 import mindtorch_v2.distributed as dist
+from mindtorch_v2.distributed import _watching
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +19,27 @@ def group():
     yield dist.group.WORLD
     if dist.is_initialized():
         dist.destroy_process_group()
+
+
+def test_watchers_are_told_of_every_thread(monkeypatch):
+    told, begun, ends = [], threading.Event(), threading.Event()
+    monkeypatch.setattr(_watching, "WATCHERS", [lambda namespace, name: told.append(name)])
+
+    @_watching.watched("short_")
+    def short():
+        return 1
+
+    @_watching.watched("long_")
+    def long():
+        begun.set()
+        return ends.wait(60) and short()
+
+    thread = threading.Thread(target=long)
+    thread.start()
+    assert begun.wait(60) and short() == 1
+    ends.set()
+    thread.join()
+    assert told == ["long_", "short_"]
 
 
 def test_who_is_there(group):

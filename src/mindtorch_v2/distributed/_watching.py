@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, TypeVar
 
 _HERE = __file__.rpartition("distributed")[0]
@@ -21,7 +22,7 @@ _AS_FUNCTIONS = {
     "alltoall_": "all_to_all_single",
     "alltoall_base_": "all_to_all_single",
 }
-_running: list[str] = []
+_running: set[int] = set()  # threads
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -31,14 +32,14 @@ def watched(name: str) -> Callable[[Method], Method]:
     def wrap(method: Method) -> Method:
         @functools.wraps(method)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not WATCHERS or _running:
+            if not WATCHERS or get_ident() in _running:
                 return method(*args, **kwargs)
-            _running.append(name)
+            _running.add(get_ident())
             try:
                 _tell(name)
                 return method(*args, **kwargs)
             finally:
-                _running.pop()
+                _running.remove(get_ident())
 
         return call  # type: ignore[return-value]
 
