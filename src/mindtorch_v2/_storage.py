@@ -30,7 +30,7 @@ from ._memory import (
 )
 from ._pending import PendingPayload
 from ._pinned import is_pinned
-from ._storage_reading import bytes_of_buffer
+from ._storage_reading import bytes_of_buffer, map_file
 from ._tensor import Tensor
 
 __all__ = [
@@ -102,7 +102,7 @@ class UntypedStorage(StorageBase):
         shared: changes go to the file, which is made or lengthened when it is too small; otherwise they stay in this storage, and the
         file must hold `nbytes` bytes (RuntimeError).
         """
-        return storage_from_root(_map_file(os.fspath(filename), shared, nbytes if size is None else size), cls)
+        return storage_from_root(map_file(os.fspath(filename), shared, nbytes if size is None else size), cls)
 
     @classmethod
     def from_buffer(cls, *args: Any, **named: Any) -> UntypedStorage:
@@ -310,13 +310,18 @@ class UntypedStorage(StorageBase):
                 self._root = root_bytes(last)[:nbytes]
         return self
 
-    def grow(self, nbytes: int) -> None:
-        """Move the bytes to a larger memory, and with them the tensors that look into the former one; arrays of numpy stay there."""
+    def grow(self, nbytes: int, tensor: Tensor | None = None) -> None:
+        """Move the bytes to a larger memory, and with them the tensors that look into the former one; arrays of numpy stay there.
+
+        tensor: one that looks there now and whose caller says anew where it looks; until then it holds the bytes. MemoryError leaves all as it was.
+        """
         root = np.empty((nbytes,), _U8)
         held = self.nbytes()
         root[:held] = self._root
+        if tensor is not None:
+            tensor._payload = root
         if held:
-            _move_tensors(owner(self._root), root)
+            _move_tensors(self, root)
         self._root = root
         _held[id(root)] = self
 
@@ -527,12 +532,17 @@ def storage_of(payload: Any) -> UntypedStorage:
     return found
 
 
-def _move_tensors(last: ndarray, root: ndarray) -> None:
-    """Let the tensors that look into the memory of `last` look at the same places of `root`. Nobody keeps a list of them: all objects are asked."""
-    start = address(last)
-    for thing in gc.get_objects():
-        if not issubclass(type(thing), Tensor):
-            continue
+def _move_tensors(storage: UntypedStorage, root: ndarray) -> None:
+    """Let the tensors that look into the memory of a storage look at the same places of `root`.
+
+    Nobody keeps a list of them, as each new tensor would pay for it. Most memory that grows is looked into by nobody else, which the references to
+    its array tell: there is the storage's beside those that a local variable has. Otherwise all objects are asked.
+    """
+    last, local = owner(storage._root), object()
+    if sys.getrefcount(last) - sys.getrefcount(local) == 1:
+        return
+    start, classes = address(last), {id(cls) for cls in _tensor_classes(Tensor)}
+    for thing in [thing for thing in gc.get_objects() if id(type(thing)) in classes]:
         data = thing._payload
         if data.__class__ is PendingPayload:  # what has not run yet has no memory
             if data.storage.is_pending or data.storage.value.error is not None:
@@ -542,6 +552,12 @@ def _move_tensors(last: ndarray, root: ndarray) -> None:
             size = data.itemsize
             strides = tuple(step // size for step in data.strides)
             thing._payload = view_of_root(root, data.shape, strides, (address(data) - start) // size, data.dtype)
+
+
+def _tensor_classes(cls: type) -> Iterator[type]:
+    yield cls
+    for below in type.__subclasses__(cls):
+        yield from _tensor_classes(below)
 
 
 def _untyped_from_bytes(content: bytes) -> UntypedStorage:
@@ -568,36 +584,6 @@ def _byte_values(content: Any) -> list[int]:
                 f"but one of the items was of type {_full_name(item)} instead of int"
             )
     return [item & 0xFF for item in content]
-
-
-def _map_file(filename: str, shared: bool, nbytes: int) -> ndarray:
-    if shared and not os.path.exists(filename):
-        with open(filename, "wb"):
-            pass
-    try:
-        available = os.path.getsize(filename)
-    except OSError as error:
-        raise RuntimeError(
-            f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})"
-        ) from None
-    if not shared and available < nbytes:
-        raise RuntimeError(f"file <{filename}> size <{available}> is smaller than the required mapping size <{nbytes}>")
-    if nbytes == 0:  # nothing can be mapped
-        return np.empty((0,), _U8)
-    if shared and available < nbytes:
-        os.truncate(filename, nbytes)
-    if not shared and not _can_map():  # a private mapping is a copy for all who look at it, but for its memory
-        return np.fromfile(filename, _U8, nbytes)
-    return np.memmap(filename, _U8, "r+" if shared else "c", shape=(nbytes,))
-
-
-def _can_map() -> bool:
-    """Whether this Python has mmap, which hosts like WebAssembly's may lack."""
-    try:
-        import mmap  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def _full_name(value: object) -> str:

@@ -1,7 +1,8 @@
-"""`from_buffer` of storages: elements of one dtype out of an object with Python's buffer protocol."""
+"""What storages are read of: elements of one dtype in an object with Python's buffer protocol (`from_buffer`), and files (`from_file`)."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -99,10 +100,41 @@ def bytes_of_buffer(args: tuple[Any, ...], named: dict[str, Any]) -> ndarray:
         )
     if dtype not in _READ:
         raise RuntimeError(f"Unknown type: {dtype.cpp}")
-    part = np.frombuffer(bytes(view), np.uint8)[offset : offset + count * width].copy()
+    part = np.frombuffer(view, np.uint8, count * width, offset).copy()
     if width > 1 and order not in ("native", sys.byteorder):
         unit = width // 2 if dtype.is_complex else width
         part = part.reshape(-1, unit)[:, ::-1].reshape(-1).copy()
     if dtype is _dtype.bool:
         part = (part != 0).view(np.uint8)
     return part
+
+
+def map_file(filename: str, shared: bool, nbytes: int) -> ndarray:
+    """The first bytes of a file, mapped into memory; see `UntypedStorage.from_file`."""
+    if shared and not os.path.exists(filename):
+        with open(filename, "wb"):
+            pass
+    try:
+        available = os.path.getsize(filename)
+    except OSError as error:
+        raise RuntimeError(
+            f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})"
+        ) from None
+    if not shared and available < nbytes:
+        raise RuntimeError(f"file <{filename}> size <{available}> is smaller than the required mapping size <{nbytes}>")
+    if nbytes == 0:  # nothing can be mapped
+        return np.empty((0,), np.uint8)
+    if shared and available < nbytes:
+        os.truncate(filename, nbytes)
+    if not shared and not _can_map():  # a private mapping is a copy for all who look at it, but for its memory
+        return np.fromfile(filename, np.uint8, nbytes)
+    return np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))
+
+
+def _can_map() -> bool:
+    """Whether this Python has mmap, which hosts like WebAssembly's may lack."""
+    try:
+        import mmap  # noqa: F401
+    except ImportError:
+        return False
+    return True

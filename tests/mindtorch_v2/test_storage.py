@@ -393,6 +393,21 @@ def test_tensors_that_look_into_a_storage_grow_with_it():
     assert every_other.tolist() == [0.0, 2.0, 4.0] and every_other.untyped_storage().nbytes() == 64
 
 
+def test_the_last_tensors_that_look_into_a_storage_grow_with_it():
+    part = torch.arange(4.0)[1:]  # the whole is gone
+    other = part.detach()  # and has the same array
+    part.resize_(6)
+    part.fill_(2)
+    assert other.tolist() == [2.0] * 3 and other.data_ptr() == part.data_ptr()
+    del other
+    part.resize_(20)  # nobody else looks there
+    assert part[:6].tolist() == [2.0] * 6 and part.storage_offset() == 1 and part.untyped_storage().nbytes() == 84
+    before = part.data_ptr()
+    with pytest.raises(RuntimeError):
+        part.resize_(2**58)
+    assert part.shape == (20,) and part.dtype == torch.float32 and part.data_ptr() == before
+
+
 def test_what_a_gradient_reads_is_where_the_storage_is():
     x = torch.arange(3.0)
     weight = torch.ones(3, requires_grad=True)

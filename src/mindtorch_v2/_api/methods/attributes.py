@@ -295,15 +295,16 @@ def resize_(self: Tensor, *size: Any, memory_format: _memory_format | None = Non
     if count <= available:
         self._payload = strided_view(data, shape, strides, 0)
     else:
-        offset, storage = self.storage_offset(), storage_of(data)
-        held = storage.nbytes() // data.itemsize
+        offset, storage, kind = self.storage_offset(), storage_of(data), data.dtype
+        held = storage.nbytes() // kind.itemsize
+        del data  # so that a storage that nobody else looks into is seen to be one
         try:
-            storage.grow((offset + count) * data.itemsize)
+            storage.grow((offset + count) * kind.itemsize, self)
         except (MemoryError, ValueError) as error:
-            raise refusal(error, shape, data.itemsize) or error from None
+            raise refusal(error, shape, kind.itemsize) or error from None
         if _determinism.wanted and _determinism.fill:
-            storage._root[held * data.itemsize :].view(data.dtype)[...] = largest(self._dtype)
-        self._payload = view_of_root(storage._root, shape, strides, offset, data.dtype)
+            storage._root[held * kind.itemsize :].view(kind)[...] = largest(self._dtype)
+        self._payload = view_of_root(storage._root, shape, strides, offset, kind)
     return self
 
 
