@@ -188,7 +188,8 @@ PyObject *need_rare(PyObject *tensor)
     return rare;
 }
 
-/* Counts one change in place; -1 with an exception. A node that made the tensor hears of the first: Note [Versions of results] in `node.py`. */
+/* Counts one change in place; -1 with an exception. A node that made the tensor and saved anything hears of the first: Note [Versions of results] in
+ * `node.py`. */
 int bump_version(PyObject *tensor)
 {
     PyObject *keeper = counter_of(tensor), *rare = need_rare(keeper);
@@ -197,9 +198,9 @@ int bump_version(PyObject *tensor)
     if (next == NULL) {
         return -1;
     }
-    const int first = before == S.zero && node != NULL && node != Py_None && node != S.view && Py_TYPE(node) != S.accumulate;
+    PyObject *saved = before == S.zero && node != NULL && PyObject_TypeCheck(node, S.node) ? SLOT(node, S.at_saved) : NULL;
     set_slot(rare, S.at_count, next);
-    if (first) {
+    if (saved != NULL && PyList_Check(saved)) {
         PyObject *done = PyObject_CallMethodOneArg(node, S.note_written, keeper);
         Py_XDECREF(done);
         return done == NULL ? -1 : 0;
