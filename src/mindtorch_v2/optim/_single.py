@@ -13,7 +13,16 @@ from .._dispatch import native
 from .._pending import exposed
 from .._state import TLS, runs_plainly
 from .._tensor import Tensor, bump_version
-from .optimizer import Optimizer, _get_capturable_supported_devices, _get_scalar_dtype, _use_grad_for_differentiable
+from .optimizer import (
+    Optimizer,
+    _get_capturable_supported_devices,
+    _get_scalar_dtype,
+    _get_value,
+    _to_scalar,
+    _use_grad_for_differentiable,
+)
+
+number, scalar = _get_value, _to_scalar  # of hyperparameters, which may be tensors
 
 
 def check_lr(lr: Any) -> None:
@@ -45,16 +54,6 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
             raise RuntimeError("`fused` does not support `differentiable`")
         if foreach:
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-
-
-def scalar(value: Any) -> Any:
-    """A tensor of one element without dimensions; other values as they are."""
-    return value.squeeze() if isinstance(value, Tensor) and value.dim() != 0 else value
-
-
-def number(value: Any) -> Any:
-    """The number in a tensor; other values as they are."""
-    return value.item() if isinstance(value, Tensor) else value
 
 
 def arrays(*tensors: Tensor) -> tuple | None:
