@@ -115,20 +115,24 @@ def test_scale_strides_and_autocast():
     assert torch.equal(torch.compile(flex_attention)(query, key, value), flex_attention(query, key, value))
 
 
-def recorded(attend):
+def recorded():
     query, key, value = wave(1, 4, 6, 4, step=0.7) * 2, wave(1, 2, 6, 4, step=1.3) * 2, wave(1, 2, 6, 3, step=2.1)
     bias = wave(4, 11, step=0.37)
     leaves = [x.requires_grad_() for x in (query, key, value, bias)]
     blocks = create_block_mask(
         lambda b, h, i, j: (i >= j) & (i - j <= h) & (i != 2), None, 4, 6, 6, device="cpu", BLOCK_SIZE=2
     )
-    out, lse = attend(query, key, value, lambda s, b, h, i, j: torch.tanh(s + bias[h, i - j + 5]), blocks)
-    return leaves, out, lse
+
+    def score(s, b, h, i, j):
+        return torch.tanh(s + bias[h, i - j + 5])
+
+    # by the inner function: `flex_attention` refuses inputs that require gradients on CPUs, as PyTorch does
+    out, scores = flex._attend(query, key, value, score, blocks.mask_mod, 0.5)
+    return leaves, out, flex._log_sums(scores)
 
 
 def test_gradients_are_those_of_pytorch():
-    # by the inner function: `flex_attention` refuses inputs that require gradients on CPUs, as PyTorch does
-    leaves, out, lse = recorded(lambda q, k, v, score, blocks: flex._attend(q, k, v, score, blocks.mask_mod, 0.5)[:2])
+    leaves, out, lse = recorded()
     (out * wave(1, 4, 6, 3, step=0.9)).sum().backward()
 
     def close(tensor, *want):
@@ -144,10 +148,17 @@ def test_gradients_are_those_of_pytorch():
 
 
 def test_gradients_of_sums_pass_rows_of_nothing_by():
-    leaves, _, lse = recorded(lambda q, k, v, score, blocks: flex._attend(q, k, v, score, blocks.mask_mod, 0.5)[:2])
+    leaves, _, lse = recorded()
     torch.where(lse.isinf(), 0.0, lse).sum().backward()
     assert all(bool(x.grad.isfinite().all()) for x in (leaves[0], leaves[1], leaves[3]))
     assert bool((leaves[0].grad[:, :, 2] == 0).all()) and bool((leaves[0].grad[:, :, 3] != 0).any())
+
+
+def test_scores_of_a_function_may_be_integers():
+    query, key, value = map(torch.tensor, inputs())
+    distances = torch.arange(query.size(-2))[:, None] - torch.arange(key.size(-2))
+    out = flex_attention(query, key, value, lambda s, b, h, i, j: i - j)
+    torch.testing.assert_close(out, torch.softmax(distances.float(), -1) @ value)
 
 
 def test_captured_tensors_get_gradients_through_the_function():

@@ -26,7 +26,7 @@ from ._block_mask import (
     _create_sparse_block_from_block_mask as _create_sparse_block_from_block_mask,
     _dense_to_ordered as _dense_to_ordered,
     _get_mod_type as _get_mod_type,
-    _identity,
+    _identity as _identity,
     _mask_mod_signature,
     _ModificationType as _ModificationType,
     _ordered_to_dense as _ordered_to_dense,
@@ -227,14 +227,15 @@ def _attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    score_mod: _score_mod_signature,
+    score_mod: _score_mod_signature | None,
     mask_mod: _mask_mod_signature,
     scale: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """(attention, the logarithms of the rows' sums, all scores), with scores of float32 unless the query is of float64."""
+) -> tuple[Tensor, Tensor]:
+    """(attention, all scores), with scores of float32 unless the query is of float64."""
     precision = torch.float64 if query.dtype == torch.float64 else torch.float32
     groups, batches = query.size(1) // key.size(1), (query.size(0), key.size(0))
-    key, value = (tensor.repeat_interleave(groups, dim=1) for tensor in (key, value))
+    if groups > 1:
+        key, value = (tensor.repeat_interleave(groups, dim=1) for tensor in (key, value))
     if batches[0] != batches[1] and not (batches[0] > 1 and batches[1] == 1):
         raise RuntimeError(f"Bq and Bkv must broadcast. Got Bq={batches[0]} and Bkv={batches[1]}")
     key, value = (tensor.expand(batches[0], *tensor.shape[1:]) for tensor in (key, value))
@@ -242,14 +243,20 @@ def _attend(
     if scores.size(-1) == 0:  # PyTorch always looks for the greatest ones
         raise IndexError("max(): Expected reduction dim 3 to have non-zero size.")
     places = _positions(scores.shape, scores.device)
-    nothing = torch.tensor(-math.inf, dtype=precision, device=scores.device)
-    seen = _vmap_for_bhqkv(mask_mod, prefix=())(*places)
-    scores = torch.where(seen, _vmap_for_bhqkv(score_mod, prefix=(0,))(scores, *places), nothing)
-    # a row of which nothing is seen gives zeros, and takes no part in gradients
-    unseen = (scores == -math.inf).all(dim=-1)
-    lse = torch.where(unseen, -math.inf, torch.where(unseen.unsqueeze(-1), 0.0, scores).logsumexp(dim=-1))
+    if score_mod is not None:
+        scores = _vmap_for_bhqkv(score_mod, prefix=(0,))(scores, *places)
+    if (
+        score_mod is not None or mask_mod is not noop_mask
+    ):  # scores of a function may be integers, which numbers of a mask turn into floats
+        scores = torch.where(_vmap_for_bhqkv(mask_mod, prefix=())(*places), scores, -math.inf)
     weights = torch._safe_softmax(scores, dim=-1)
-    return _laid_out_like(weights.to(query.dtype) @ value.to(query.dtype), query), lse, scores
+    return _laid_out_like(weights.to(query.dtype) @ value.to(query.dtype), query), scores
+
+
+def _log_sums(scores: Tensor) -> Tensor:
+    """The logarithms of the rows' sums of exponentials. A row of which nothing is seen has -inf, and takes no part in gradients."""
+    unseen = (scores == -math.inf).all(dim=-1)
+    return torch.where(unseen, -math.inf, torch.where(unseen.unsqueeze(-1), 0.0, scores).logsumexp(dim=-1))
 
 
 def _without_autocast(query: Tensor, key: Tensor, value: Tensor) -> tuple[AbstractContextManager, list[Tensor]]:
@@ -320,8 +327,8 @@ def flex_attention(
         scale = 1.0 / math.sqrt(query.size(-1))
     context, (query, key, value) = _without_autocast(query, key, value)
     with context:
-        out, lse, scores = _attend(query, key, value, score_mod or _identity, block_mask.mask_mod, scale)
+        out, scores = _attend(query, key, value, score_mod, block_mask.mask_mod, scale)
+        lse = _log_sums(scores) if return_lse or asked.lse else None
     if return_aux is None:
         return (out, lse) if return_lse else out
-    greatest = scores.amax(dim=-1) if asked.max_scores else None
-    return out, AuxOutput(lse=lse if asked.lse else None, max_scores=greatest)
+    return out, AuxOutput(lse=lse, max_scores=scores.amax(dim=-1) if asked.max_scores else None)
