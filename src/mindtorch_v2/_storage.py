@@ -30,7 +30,6 @@ from ._memory import (
 )
 from ._pending import PendingPayload
 from ._pinned import is_pinned
-from ._storage_reading import bytes_of_buffer, map_file
 from ._tensor import Tensor
 
 __all__ = [
@@ -102,11 +101,15 @@ class UntypedStorage(StorageBase):
         shared: changes go to the file, which is made or lengthened when it is too small; otherwise they stay in this storage, and the
         file must hold `nbytes` bytes (RuntimeError).
         """
+        from ._storage_reading import map_file
+
         return storage_from_root(map_file(os.fspath(filename), shared, nbytes if size is None else size), cls)
 
     @classmethod
     def from_buffer(cls, *args: Any, **named: Any) -> UntypedStorage:
         """The bytes of elements in a buffer, copied: of `buffer`, `byte_order`, `count`, `offset` and `dtype`; see `bytes_of_buffer`."""
+        from ._storage_reading import bytes_of_buffer
+
         return storage_from_root(bytes_of_buffer(args, named), cls)
 
     # what it is
