@@ -5,30 +5,16 @@ from __future__ import annotations
 
 import importlib
 
-# The dtype, the call of a step with lists `a`, `b`, `c` of zeros and others that `run_function` makes, and the class that does the same.
-FUNCTIONS = [
+_REAL = "float32 float64"
+_ALL = f"{_REAL} complex64"
+# The dtypes, the call of a step with lists `a`, `b`, `c` of zeros and others that `run_function` makes, and the class that does the same.
+_CALLS = [
     (
-        "float32",
+        _ALL,
         "adam(p, g, a, b, [], n, amsgrad=False, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0, eps=1e-8, maximize=False) | Adam(p, 0.1, (0.8, 0.9), 1e-8, 0, False, maximize=False)",
     ),
     (
-        "float64",
-        "adam(p, g, a, b, [], n, amsgrad=False, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0, eps=1e-8, maximize=False) | Adam(p, 0.1, (0.8, 0.9), 1e-8, 0, False, maximize=False)",
-    ),
-    (
-        "complex64",
-        "adam(p, g, a, b, [], n, amsgrad=False, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0, eps=1e-8, maximize=False) | Adam(p, 0.1, (0.8, 0.9), 1e-8, 0, False, maximize=False)",
-    ),
-    (
-        "float32",
-        "adam(p, g, a, b, c, n, amsgrad=True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=True) | Adam(p, 0.1, (0.8, 0.9), 1e-8, 0.1, True, maximize=True)",
-    ),
-    (
-        "float64",
-        "adam(p, g, a, b, c, n, amsgrad=True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=True) | Adam(p, 0.1, (0.8, 0.9), 1e-8, 0.1, True, maximize=True)",
-    ),
-    (
-        "complex64",
+        _ALL,
         "adam(p, g, a, b, c, n, amsgrad=True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=True) | Adam(p, 0.1, (0.8, 0.9), 1e-8, 0.1, True, maximize=True)",
     ),
     (
@@ -44,27 +30,11 @@ FUNCTIONS = [
         "adam(p, g, a, b, [], n, amsgrad=False, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=False, fused=True) | Adam(p, 0.1, (0.8, 0.9), 1e-8, 0.1, False, maximize=False, fused=True)",
     ),
     (
-        "float32",
+        _ALL,
         "adamw(p, g, a, b, [], n, amsgrad=False, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=False) | AdamW(p, 0.1, (0.8, 0.9), 1e-8, 0.1, False, maximize=False)",
     ),
     (
-        "float64",
-        "adamw(p, g, a, b, [], n, amsgrad=False, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=False) | AdamW(p, 0.1, (0.8, 0.9), 1e-8, 0.1, False, maximize=False)",
-    ),
-    (
-        "complex64",
-        "adamw(p, g, a, b, [], n, amsgrad=False, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=False) | AdamW(p, 0.1, (0.8, 0.9), 1e-8, 0.1, False, maximize=False)",
-    ),
-    (
-        "float32",
-        "adamw(p, g, a, b, c, n, amsgrad=True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=True) | AdamW(p, 0.1, (0.8, 0.9), 1e-8, 0.1, True, maximize=True)",
-    ),
-    (
-        "float64",
-        "adamw(p, g, a, b, c, n, amsgrad=True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=True) | AdamW(p, 0.1, (0.8, 0.9), 1e-8, 0.1, True, maximize=True)",
-    ),
-    (
-        "complex64",
+        _ALL,
         "adamw(p, g, a, b, c, n, amsgrad=True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=True) | AdamW(p, 0.1, (0.8, 0.9), 1e-8, 0.1, True, maximize=True)",
     ),
     (
@@ -72,39 +42,15 @@ FUNCTIONS = [
         "adam(p, g, a, b, [], n, amsgrad=False, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, eps=1e-8, maximize=False, decoupled_weight_decay=True) | AdamW(p, 0.1, (0.8, 0.9), 1e-8, 0.1, False, maximize=False)",
     ),
     (
-        "float32",
+        _ALL,
         "sgd(p, g, new, weight_decay=0, momentum=0, lr=0.1, dampening=0, nesterov=False, maximize=False) | SGD(p, 0.1, 0, 0, 0, False, maximize=False)",
     ),
     (
-        "float64",
-        "sgd(p, g, new, weight_decay=0, momentum=0, lr=0.1, dampening=0, nesterov=False, maximize=False) | SGD(p, 0.1, 0, 0, 0, False, maximize=False)",
-    ),
-    (
-        "complex64",
-        "sgd(p, g, new, weight_decay=0, momentum=0, lr=0.1, dampening=0, nesterov=False, maximize=False) | SGD(p, 0.1, 0, 0, 0, False, maximize=False)",
-    ),
-    (
-        "float32",
+        _ALL,
         "sgd(p, g, new, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0.1, nesterov=False, maximize=True) | SGD(p, 0.1, 0.9, 0.1, 0.1, False, maximize=True)",
     ),
     (
-        "float64",
-        "sgd(p, g, new, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0.1, nesterov=False, maximize=True) | SGD(p, 0.1, 0.9, 0.1, 0.1, False, maximize=True)",
-    ),
-    (
-        "complex64",
-        "sgd(p, g, new, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0.1, nesterov=False, maximize=True) | SGD(p, 0.1, 0.9, 0.1, 0.1, False, maximize=True)",
-    ),
-    (
-        "float32",
-        "sgd(p, g, new, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0, nesterov=True, maximize=False) | SGD(p, 0.1, 0.9, 0, 0.1, True, maximize=False)",
-    ),
-    (
-        "float64",
-        "sgd(p, g, new, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0, nesterov=True, maximize=False) | SGD(p, 0.1, 0.9, 0, 0.1, True, maximize=False)",
-    ),
-    (
-        "complex64",
+        _ALL,
         "sgd(p, g, new, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0, nesterov=True, maximize=False) | SGD(p, 0.1, 0.9, 0, 0.1, True, maximize=False)",
     ),
     (
@@ -120,63 +66,23 @@ FUNCTIONS = [
         "sgd(p, g, new, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0, nesterov=False, maximize=False, foreach=True) | SGD(p, 0.1, 0.9, 0, 0.1, False, maximize=False, foreach=True)",
     ),
     (
-        "float32",
+        _ALL,
         "adagrad(p, g, a, n, lr=0.1, weight_decay=0.1, lr_decay=0.2, eps=1e-10, maximize=True) | Adagrad(p, 0.1, 0.2, 0.1, maximize=True)",
     ),
     (
-        "float64",
-        "adagrad(p, g, a, n, lr=0.1, weight_decay=0.1, lr_decay=0.2, eps=1e-10, maximize=True) | Adagrad(p, 0.1, 0.2, 0.1, maximize=True)",
-    ),
-    (
-        "complex64",
-        "adagrad(p, g, a, n, lr=0.1, weight_decay=0.1, lr_decay=0.2, eps=1e-10, maximize=True) | Adagrad(p, 0.1, 0.2, 0.1, maximize=True)",
-    ),
-    (
-        "float32",
+        _ALL,
         "adadelta(p, g, a, b, n, lr=0.5, rho=0.8, eps=1e-6, weight_decay=0.1, maximize=True) | Adadelta(p, 0.5, 0.8, weight_decay=0.1, maximize=True)",
     ),
     (
-        "float64",
-        "adadelta(p, g, a, b, n, lr=0.5, rho=0.8, eps=1e-6, weight_decay=0.1, maximize=True) | Adadelta(p, 0.5, 0.8, weight_decay=0.1, maximize=True)",
-    ),
-    (
-        "complex64",
-        "adadelta(p, g, a, b, n, lr=0.5, rho=0.8, eps=1e-6, weight_decay=0.1, maximize=True) | Adadelta(p, 0.5, 0.8, weight_decay=0.1, maximize=True)",
-    ),
-    (
-        "float32",
+        _ALL,
         "adamax(p, g, a, b, n, maximize=True, eps=1e-8, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1) | Adamax(p, 0.1, (0.8, 0.9), weight_decay=0.1, maximize=True)",
     ),
     (
-        "float64",
-        "adamax(p, g, a, b, n, maximize=True, eps=1e-8, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1) | Adamax(p, 0.1, (0.8, 0.9), weight_decay=0.1, maximize=True)",
-    ),
-    (
-        "complex64",
-        "adamax(p, g, a, b, n, maximize=True, eps=1e-8, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1) | Adamax(p, 0.1, (0.8, 0.9), weight_decay=0.1, maximize=True)",
-    ),
-    (
-        "float32",
+        _ALL,
         "asgd(p, g, a, one, rate, n, maximize=True, lambd=0.01, lr=0.1, t0=1, alpha=0.5, weight_decay=0.1) | ASGD(p, 0.1, 0.01, 0.5, 1, 0.1, maximize=True)",
     ),
     (
-        "float64",
-        "asgd(p, g, a, one, rate, n, maximize=True, lambd=0.01, lr=0.1, t0=1, alpha=0.5, weight_decay=0.1) | ASGD(p, 0.1, 0.01, 0.5, 1, 0.1, maximize=True)",
-    ),
-    (
-        "complex64",
-        "asgd(p, g, a, one, rate, n, maximize=True, lambd=0.01, lr=0.1, t0=1, alpha=0.5, weight_decay=0.1) | ASGD(p, 0.1, 0.01, 0.5, 1, 0.1, maximize=True)",
-    ),
-    (
-        "float32",
-        "nadam(p, g, a, b, one, n, maximize=True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, momentum_decay=0.01, eps=1e-8) | NAdam(p, 0.1, (0.8, 0.9), 1e-8, 0.1, 0.01, maximize=True)",
-    ),
-    (
-        "float64",
-        "nadam(p, g, a, b, one, n, maximize=True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, momentum_decay=0.01, eps=1e-8) | NAdam(p, 0.1, (0.8, 0.9), 1e-8, 0.1, 0.01, maximize=True)",
-    ),
-    (
-        "complex64",
+        _ALL,
         "nadam(p, g, a, b, one, n, maximize=True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, momentum_decay=0.01, eps=1e-8) | NAdam(p, 0.1, (0.8, 0.9), 1e-8, 0.1, 0.01, maximize=True)",
     ),
     (
@@ -184,15 +90,7 @@ FUNCTIONS = [
         "nadam(p, g, a, b, one, n, True, beta1=0.8, beta2=0.9, lr=0.1, weight_decay=0.1, momentum_decay=0.01, eps=1e-8) | NAdam(p, 0.1, (0.8, 0.9), 1e-8, 0.1, 0.01, True)",
     ),
     (
-        "float32",
-        "radam(p, g, a, b, n, maximize=True, beta1=0.8, beta2=0.99, lr=0.1, weight_decay=0.1, eps=1e-8) | RAdam(p, 0.1, (0.8, 0.99), 1e-8, 0.1, maximize=True)",
-    ),
-    (
-        "float64",
-        "radam(p, g, a, b, n, maximize=True, beta1=0.8, beta2=0.99, lr=0.1, weight_decay=0.1, eps=1e-8) | RAdam(p, 0.1, (0.8, 0.99), 1e-8, 0.1, maximize=True)",
-    ),
-    (
-        "complex64",
+        _ALL,
         "radam(p, g, a, b, n, maximize=True, beta1=0.8, beta2=0.99, lr=0.1, weight_decay=0.1, eps=1e-8) | RAdam(p, 0.1, (0.8, 0.99), 1e-8, 0.1, maximize=True)",
     ),
     (
@@ -200,58 +98,27 @@ FUNCTIONS = [
         "radam(p, g, a, b, n, True, beta1=0.8, beta2=0.99, lr=0.1, weight_decay=0.1, eps=1e-8) | RAdam(p, 0.1, (0.8, 0.99), 1e-8, 0.1, True)",
     ),
     (
-        "float32",
+        _ALL,
         "rmsprop(p, g, a, [], [], n, maximize=True, lr=0.1, alpha=0.8, eps=1e-8, weight_decay=0.1, momentum=0, centered=False) | RMSprop(p, 0.1, 0.8, 1e-8, 0.1, 0, False, maximize=True)",
     ),
     (
-        "float64",
-        "rmsprop(p, g, a, [], [], n, maximize=True, lr=0.1, alpha=0.8, eps=1e-8, weight_decay=0.1, momentum=0, centered=False) | RMSprop(p, 0.1, 0.8, 1e-8, 0.1, 0, False, maximize=True)",
-    ),
-    (
-        "complex64",
-        "rmsprop(p, g, a, [], [], n, maximize=True, lr=0.1, alpha=0.8, eps=1e-8, weight_decay=0.1, momentum=0, centered=False) | RMSprop(p, 0.1, 0.8, 1e-8, 0.1, 0, False, maximize=True)",
-    ),
-    (
-        "float32",
+        _ALL,
         "rmsprop(p, g, a, b, c, n, maximize=True, lr=0.1, alpha=0.8, eps=1e-8, weight_decay=0.1, momentum=0.9, centered=True) | RMSprop(p, 0.1, 0.8, 1e-8, 0.1, 0.9, True, maximize=True)",
     ),
     (
-        "float64",
-        "rmsprop(p, g, a, b, c, n, maximize=True, lr=0.1, alpha=0.8, eps=1e-8, weight_decay=0.1, momentum=0.9, centered=True) | RMSprop(p, 0.1, 0.8, 1e-8, 0.1, 0.9, True, maximize=True)",
-    ),
-    (
-        "complex64",
-        "rmsprop(p, g, a, b, c, n, maximize=True, lr=0.1, alpha=0.8, eps=1e-8, weight_decay=0.1, momentum=0.9, centered=True) | RMSprop(p, 0.1, 0.8, 1e-8, 0.1, 0.9, True, maximize=True)",
-    ),
-    (
-        "float32",
+        _ALL,
         "rprop(p, g, a, size, n, maximize=True, step_size_min=1e-6, step_size_max=50, etaminus=0.5, etaplus=1.2) | Rprop(p, 0.1, maximize=True)",
     ),
     (
-        "float64",
-        "rprop(p, g, a, size, n, maximize=True, step_size_min=1e-6, step_size_max=50, etaminus=0.5, etaplus=1.2) | Rprop(p, 0.1, maximize=True)",
-    ),
-    (
-        "complex64",
-        "rprop(p, g, a, size, n, maximize=True, step_size_min=1e-6, step_size_max=50, etaminus=0.5, etaplus=1.2) | Rprop(p, 0.1, maximize=True)",
-    ),
-    (
-        "float32",
+        _REAL,
         "adafactor(p, g, row, col, vector, n, d=1.0, lr=0.1, beta2_decay=-0.8, weight_decay=0.1, eps1=None, eps2=1e-3, maximize=True) | Adafactor(p, 0.1, weight_decay=0.1, maximize=True)",
     ),
     (
-        "float64",
-        "adafactor(p, g, row, col, vector, n, d=1.0, lr=0.1, beta2_decay=-0.8, weight_decay=0.1, eps1=None, eps2=1e-3, maximize=True) | Adafactor(p, 0.1, weight_decay=0.1, maximize=True)",
-    ),
-    (
-        "float32",
-        "muon(p, g, a, lr=0.1, weight_decay=0.1, momentum=0.9, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315), ns_steps=5, eps=1e-7, adjust_lr_fn=None, has_complex=False) | Muon(p, 0.1, 0.1, 0.9)",
-    ),
-    (
-        "float64",
+        _REAL,
         "muon(p, g, a, lr=0.1, weight_decay=0.1, momentum=0.9, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315), ns_steps=5, eps=1e-7, adjust_lr_fn=None, has_complex=False) | Muon(p, 0.1, 0.1, 0.9)",
     ),
 ]
+FUNCTIONS = [(dtype, expression) for dtypes, expression in _CALLS for dtype in dtypes.split()]
 
 FUNCTION_MODULES = (
     "adadelta",

@@ -42,7 +42,7 @@ def test_trains_saves_and_loads(native):
         again.load_state_dict(torch.load(file))
         assert torch.equal(model.eval()(x), again.eval()(x)) and x.is_shared() is False
         assert abs(torch.erf(torch.tensor(0.5)).item() - 0.5204998778) < 1e-6 and torch.linalg.svdvals(x).shape == (4,)
-        assert x.half().float().allclose(x, atol=1e-2) and x.numpy().base is not None or x.numpy().shape == (64, 4)
+        assert x.half().float().allclose(x, atol=1e-2) and x.numpy().shape == (64, 4)
         wide = torch.zeros(2, 3, dtype=torch.bfloat16, device="meta")
         assert (wide @ wide.T).dtype is torch.bfloat16 and torch.finfo(torch.bfloat16).eps == 0.0078125
         """,
