@@ -189,7 +189,7 @@ PyObject *need_rare(PyObject *tensor)
 }
 
 /* Counts one change in place; -1 with an exception. A node that made the tensor and saved anything hears of the first: Note [Versions of results] in
- * `node.py`. */
+ * `keeping.py`. */
 int bump_version(PyObject *tensor)
 {
     PyObject *keeper = counter_of(tensor), *rare = need_rare(keeper);

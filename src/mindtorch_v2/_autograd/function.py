@@ -12,7 +12,8 @@ from .._dispatch import ops
 from .._state import TLS
 from .._tensor import Tensor, bump_version, counter, version, wrap
 from .inplace import rebase_history
-from .node import Node, attach_many, edge, keep, keep_output
+from .keeping import keep, keep_output
+from .node import Node, attach_many, edge
 
 
 class FunctionCtx:

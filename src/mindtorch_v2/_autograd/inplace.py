@@ -8,13 +8,12 @@ from .._dispatch import ops
 from .._dispatch.below import needs_grad
 from .._state import TLS
 from .._tensor import Tensor, counter
+from .keeping import SavedOutput, SavedPart
 from .node import (
     OF_INFERENCE,
     VIEW,
     AccumulateGrad,
     Node,
-    SavedOutput,
-    SavedPart,
     attach,
     function_name,
     live_node,

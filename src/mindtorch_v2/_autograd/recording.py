@@ -9,7 +9,8 @@ from .._dispatch import native
 from .._dispatch.operator import Operator
 from .._state import TLS
 from .._tensor import Tensor
-from .node import attach, attach_many, edge, keep, keep_output
+from .keeping import keep, keep_output
+from .node import attach, attach_many, edge
 from .saved import Layout
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from .._dispatch.operator import Operator
 from .._tensor import Tensor
-from .node import FREED, Node, Packed, SavedOutput, edge
+from .keeping import Packed, SavedOutput
+from .node import FREED, Node, edge
 
 _ATTRIBUTES = {"shape": "_sym_sizes", "dtype": "_scalar_type", "device": "_device", "ndim": "_dim"}
 

@@ -21,14 +21,12 @@ from .._state import PLAIN, TLS
 from .._storage import MetaStorage
 from .._tensor import Rare, Size, Tensor, wrap
 from .inplace import may_write, record_write
+from .keeping import SavedOutput, keep, no_grad
 from .node import (
     VIEW,
     AccumulateGrad,
     Node,
-    SavedOutput,
-    _no_grad as no_grad,
     follow_epoch,
-    keep,
     live_node,
     requires_grad,
 )

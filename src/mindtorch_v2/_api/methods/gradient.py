@@ -192,7 +192,7 @@ def detach_(self: Tensor) -> Tensor:
             "as the solution."
         )
     if self._node is not None:
-        self._v = self._v  # from here on the node cannot be told of changes: Note [Versions of results] in `node.py`
+        self._v = self._v  # from here on the node cannot be told of changes: Note [Versions of results] in `keeping.py`
         self._node.note_written(self)
     self._node = None
     if TLS.tangents is not None:
