@@ -97,6 +97,16 @@ WIDEST static void NAME(pack_rows)(const T *a, npy_intp a_row, npy_intp a_k, npy
         NAME(turn)(a, a_row, LANES, k, to, rows, LANES);
         NAME(turn)(a + LANES * a_row, a_row, rows - LANES, k, to + LANES, rows, rows - LANES);
     }
+    else if (a_row == 1) {
+        const npy_intp last = rows > LANES ? LANES : 0;
+        const MASK mask = (MASK)(((npy_uint32)1 << (rows - last)) - 1);
+        for (npy_intp p = 0; p < k; p++, a += a_k, to += rows) {
+            if (last) {
+                F(storeu)(to, F(loadu)(a));
+            }
+            F(mask_storeu)(to + last, mask, F(maskz_loadu)(mask, a + last));
+        }
+    }
     else {
         for (npy_intp p = 0; p < k; p++) {
             for (npy_intp i = 0; i < rows; i++) {

@@ -1,6 +1,7 @@
 /* A layer of an LSTM over all steps: products by the BLAS, but those with the hidden weights, which go step by step and have few rows. */
 #include "kinds.h"
 #include "blas.h"
+#include "elementary.h"
 #include "gemm.h"
 
 #define LOOPS "recurrent_loops.h"
@@ -57,27 +58,33 @@ static char *at_row(PyArrayObject *array, npy_intp row, npy_intp row_bytes)
     return PyArray_BYTES(array) + row * row_bytes;
 }
 
-/* The hidden weights for products of each step: packed where float32 is multiplied by packed matrices, else in dense rows. */
+/* The hidden weights for products of each step: packed where float32 is multiplied by packed matrices, else in dense rows. `row` is memory for a
+ * row of gates. */
 typedef struct {
     npy_intp depth, n;
     int packed;
-    char *data, *memory;
+    char *data, *row;
+    PyObject *memory; /* an array, whose elements begin at a cache line */
 } Hidden;
 
-/* Of `turned` weights the rows become columns. `data` is NULL when memory is lacking. */
+/* Of `turned` weights the rows become columns. `data` is NULL with an exception. */
 static Hidden prepare_hidden(const Layer *of, int turned)
 {
     const npy_intp gates = 4 * of->width, item = of->item;
-    Hidden made = {turned ? of->width : gates, turned ? gates : of->width, HAS_WIDE && S.vectors == 2 && item == 4, NULL, NULL};
+    Hidden made = {turned ? of->width : gates, turned ? gates : of->width, HAS_WIDE && S.vectors == 2 && item == 4, NULL, NULL, NULL};
     const void *weights = PyArray_BYTES(of->w_hh);
     if (!turned && !made.packed) {
         made.data = PyArray_BYTES(of->w_hh);
         return made;
     }
-    made.data = made.memory = PyMem_RawMalloc((size_t)(made.depth * ((made.n + 31) / 32 * 32) * item));
-    if (made.data == NULL) {
+    const npy_intp room = made.depth * ((made.n + 31) / 32 * 32);
+    const npy_intp count = room + gates;
+    made.memory = new_array(1, &count, PyArray_DESCR(of->x));
+    if (made.memory == NULL) {
         return made;
     }
+    made.data = PyArray_BYTES((PyArrayObject *)made.memory);
+    made.row = made.data + room * item;
 #if HAS_WIDE
     if (made.packed) {
         if (turned) {
@@ -106,17 +113,29 @@ static void add_hidden(const Hidden *by, int item, const void *a, void *c, npy_i
     CHOOSE(few_rows, item, a, (const void *)by->data, c, m, by->depth, by->n);
 }
 
+/* What enters the gates of all steps but by the states: `row` is memory for the sum of the biases. */
+static void enter_gates(const Layer *of, char *row, char *space)
+{
+    const npy_intp rows = of->steps * of->batch, gates = 4 * of->width, item = of->item;
+    const Gemm all = {PyArray_BYTES(of->x), PyArray_BYTES(of->w_ih), space, row, rows, gates, of->features, of->features, 1, 1, of->features, gates, 1, 0};
+    memcpy(row, PyArray_BYTES(of->b_ih), (size_t)(gates * item));
+    CHOOSE(add_to_row, item, row, PyArray_BYTES(of->b_hh), gates);
+    if (gemm_serves(&all)) {
+        gemm((int)item, &all);
+        return;
+    }
+    for (npy_intp i = 0; i < rows; i++) {
+        memcpy(space + i * gates * item, row, (size_t)(gates * item));
+    }
+    multiply((int)item, 0, 1, rows, gates, of->features, 1, PyArray_BYTES(of->x), of->features, PyArray_BYTES(of->w_ih), of->features, 1, space, gates);
+}
+
 /* The workspace holds the gates of all steps, (steps, batch, 4 width), then the cells, (steps, batch, width). */
 static void run_layer(const Layer *of, char *output, char *last_h, char *last_c, char *space, const Hidden *hidden)
 {
     const npy_intp n = of->batch, width = of->width, gates = 4 * width, item = of->item, state = n * width * item, entering = n * gates * item;
     char *cells = space + of->steps * entering;
-    for (npy_intp row = 0; row < of->steps * n; row++) {
-        memcpy(space + row * gates * item, PyArray_BYTES(of->b_ih), (size_t)(gates * item));
-        CHOOSE(add_to_row, item, space + row * gates * item, PyArray_BYTES(of->b_hh), gates);
-    }
-    multiply((int)item, 0, 1, of->steps * n, gates, of->features, 1, PyArray_BYTES(of->x), of->features, PyArray_BYTES(of->w_ih), of->features, 1,
-             space, gates);
+    enter_gates(of, hidden->row, space);
     const char *h = PyArray_BYTES(of->hx), *c = PyArray_BYTES(of->cx);
     for (npy_intp i = 0; i < of->steps; i++) {
         const npy_intp t = of->reverse ? of->steps - 1 - i : i;
@@ -143,10 +162,7 @@ static PyObject *layer_kernel(PyObject *const *args)
         const npy_intp state[2] = {of.batch, of.width}, output[3] = {of.steps, of.batch, of.width}, space = of.steps * of.batch * of.width * 5;
         const Hidden hidden = prepare_hidden(&of, 1);
         PyObject *parts[4] = {new_array(3, output, descr), new_array(2, state, descr), new_array(2, state, descr), new_array(1, &space, descr)};
-        if (hidden.data == NULL) {
-            PyErr_NoMemory();
-        }
-        else if (parts[0] != NULL && parts[1] != NULL && parts[2] != NULL && parts[3] != NULL) {
+        if (hidden.data != NULL && parts[0] != NULL && parts[1] != NULL && parts[2] != NULL && parts[3] != NULL) {
             PyThreadState *thread = space >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
             run_layer(&of, PyArray_BYTES((PyArrayObject *)parts[0]), PyArray_BYTES((PyArrayObject *)parts[1]),
                       PyArray_BYTES((PyArrayObject *)parts[2]), PyArray_BYTES((PyArrayObject *)parts[3]), &hidden);
@@ -155,7 +171,7 @@ static PyObject *layer_kernel(PyObject *const *args)
             }
             made = PyTuple_Pack(4, parts[0], parts[1], parts[2], parts[3]);
         }
-        PyMem_RawFree(hidden.memory);
+        Py_XDECREF(hidden.memory);
         for (int i = 0; i < 4; i++) {
             Py_XDECREF(parts[i]);
         }
@@ -240,35 +256,31 @@ static PyObject *layer_backward_kernel(PyObject *const *args)
             came.space != NULL && read_came(args[9], &of, 3, output, &came.of_output) && read_came(args[10], &of, 2, state, &came.of_h) &&
             read_came(args[11], &of, 2, state, &came.of_c)) {
             PyArray_Descr *descr = PyArray_DESCR(of.x);
-            const npy_intp gates = 4 * of.width;
-            PyObject *parts[7] = {new_array(3, PyArray_DIMS(of.x), descr),
+            const npy_intp gates = 4 * of.width, entering = of.steps * of.batch * gates;
+            PyObject *parts[8] = {new_array(3, PyArray_DIMS(of.x), descr),
                                   new_array(2, PyArray_DIMS(of.w_ih), descr),
                                   new_array(2, PyArray_DIMS(of.w_hh), descr),
                                   new_array(1, &gates, descr),
                                   new_array(1, &gates, descr),
                                   state_gradient(came.of_h, &of),
-                                  state_gradient(came.of_c, &of)};
-            char *memory = PyMem_RawMalloc((size_t)(of.steps * of.batch * gates * of.item));
+                                  state_gradient(came.of_c, &of),
+                                  new_array(1, &entering, descr)};
             const Hidden hidden = prepare_hidden(&of, 0);
-            int complete = memory != NULL && hidden.data != NULL;
-            for (int i = 0; i < 7; i++) {
+            int complete = hidden.data != NULL;
+            for (int i = 0; i < 8; i++) {
                 complete = complete && parts[i] != NULL;
-            }
-            if (memory == NULL || hidden.data == NULL) {
-                PyErr_NoMemory();
             }
             if (complete) {
                 PyThreadState *thread = space >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-                run_layer_back(&of, &came, &hidden, memory, PyArray_BYTES((PyArrayObject *)parts[5]), PyArray_BYTES((PyArrayObject *)parts[6]),
-                               (PyArrayObject *const *)parts);
+                run_layer_back(&of, &came, &hidden, PyArray_BYTES((PyArrayObject *)parts[7]), PyArray_BYTES((PyArrayObject *)parts[5]),
+                               PyArray_BYTES((PyArrayObject *)parts[6]), (PyArrayObject *const *)parts);
                 if (thread != NULL) {
                     PyEval_RestoreThread(thread);
                 }
                 made = PyTuple_Pack(7, parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], parts[6]);
             }
-            PyMem_RawFree(hidden.memory);
-            PyMem_RawFree(memory);
-            for (int i = 0; i < 7; i++) {
+            Py_XDECREF(hidden.memory);
+            for (int i = 0; i < 8; i++) {
                 Py_XDECREF(parts[i]);
             }
         }

@@ -64,28 +64,42 @@ static TARGET void NAME(few_rows)(const void *left, const void *right, void *res
     }
 }
 
-/* One step of a row. `gates` holds what enters the gates (input, forget, cell, output) and is given their values. Loops of one function each are
- * those that compilers vectorise. */
+/* The logistic function and the hyperbolic tangent of n elements. Loops of one function each are those that compilers vectorise. */
+static TARGET void NAME(sigmoids)(const T *from, T *to, npy_intp n)
+{
+#if VECTOR_BYTES == 64 && !IS_DOUBLE
+    sigmoid_float_by_hand((const void *const[]){from}, to, n);
+#else
+    for (npy_intp i = 0; i < n; i++) {
+        to[i] = NAME(sigmoid)(from[i]);
+    }
+#endif
+}
+
+static TARGET void NAME(tanhs)(const T *from, T *to, npy_intp n)
+{
+#if VECTOR_BYTES == 64 && !IS_DOUBLE
+    tanh_float_by_hand((const void *const[]){from}, to, n);
+#else
+    for (npy_intp i = 0; i < n; i++) {
+        to[i] = NAME(tanh)(from[i]);
+    }
+#endif
+}
+
+/* One step of a row. `gates` holds what enters the gates (input, forget, cell, output) and is given their values. */
 static TARGET void NAME(lstm_step)(void *given, const void *cell_before, void *cell_after, void *hidden, npy_intp width)
 {
     T *gates = given, *restrict after = cell_after, *restrict h = hidden;
     const T *before = cell_before;
-    for (npy_intp d = 0; d < 2 * width; d++) {
-        gates[d] = NAME(sigmoid)(gates[d]);
-    }
-    for (npy_intp d = 2 * width; d < 3 * width; d++) {
-        gates[d] = NAME(tanh)(gates[d]);
-    }
-    for (npy_intp d = 3 * width; d < 4 * width; d++) {
-        gates[d] = NAME(sigmoid)(gates[d]);
-    }
+    NAME(sigmoids)(gates, gates, 2 * width);
+    NAME(tanhs)(gates + 2 * width, gates + 2 * width, width);
+    NAME(sigmoids)(gates + 3 * width, gates + 3 * width, width);
     const T *restrict enter = gates, *restrict forget = gates + width, *restrict cell = gates + 2 * width, *restrict out = gates + 3 * width;
     for (npy_intp d = 0; d < width; d++) {
         after[d] = forget[d] * before[d] + enter[d] * cell[d];
     }
-    for (npy_intp d = 0; d < width; d++) {
-        h[d] = NAME(tanh)(after[d]);
-    }
+    NAME(tanhs)(after, h, width);
     for (npy_intp d = 0; d < width; d++) {
         h[d] *= out[d];
     }
@@ -95,16 +109,16 @@ static TARGET void NAME(lstm_step)(void *given, const void *cell_before, void *c
 static TARGET void NAME(lstm_step_back)(const void *gate_values, const void *cell_before, const void *cell_after, const void *of_hidden,
                                         void *of_cell, void *of_gates, npy_intp width)
 {
-    const T *gates = gate_values, *before = cell_before, *after = cell_after, *gh = of_hidden;
-    T *restrict gc = of_cell, *restrict to = of_gates;
-    for (npy_intp d = 0; d < width; d++) {
-        const T enter = gates[d], forget = gates[width + d], cell = gates[2 * width + d], out = gates[3 * width + d];
-        const T curved = NAME(tanh)(after[d]), given = gc[d] + gh[d] * out * (1 - curved * curved);
-        to[d] = given * cell * enter * (1 - enter);
-        to[width + d] = given * before[d] * forget * (1 - forget);
-        to[2 * width + d] = given * enter * (1 - cell * cell);
-        to[3 * width + d] = gh[d] * curved * out * (1 - out);
-        gc[d] = given * forget;
+    const T *enter = gate_values, *forget = enter + width, *cell = forget + width, *out = cell + width, *before = cell_before, *gh = of_hidden;
+    T *gc = of_cell, *to_enter = of_gates, *to_forget = to_enter + width, *to_cell = to_forget + width, *to_out = to_cell + width;
+    NAME(tanhs)(cell_after, to_out, width);
+    _Pragma("GCC ivdep") for (npy_intp d = 0; d < width; d++) {
+        const T curved = to_out[d], given = gc[d] + gh[d] * out[d] * (1 - curved * curved);
+        to_enter[d] = given * cell[d] * enter[d] * (1 - enter[d]);
+        to_forget[d] = given * before[d] * forget[d] * (1 - forget[d]);
+        to_cell[d] = given * enter[d] * (1 - cell[d] * cell[d]);
+        to_out[d] = gh[d] * curved * out[d] * (1 - out[d]);
+        gc[d] = given * forget[d];
     }
 }
 

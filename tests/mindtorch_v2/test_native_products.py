@@ -110,8 +110,9 @@ def test_a_row_of_a_product_is_the_same_whatever_rows_are_beside_it(vectors: int
         pytest.skip("products are the BLAS's without vectors of 512 bits, which promises nothing")
     left, right = _array((60, 300), "float32", 1), _array((300, 70), "float32", 2)
     whole = products.mm(left, right)
-    for m in (2, 5, 8, 9, 14, 15, 29, 59):
+    for m in range(2, 60):
         np.testing.assert_array_equal(products.mm(left[:m], right), whole[:m])
+    np.testing.assert_array_equal(products.mm(np.asfortranarray(left), right), whole)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -52,13 +52,11 @@ def test_what_does_not_fit_is_refused() -> None:
 
 @needs_extension
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("width", [1, 5, 70])
-def test_in_c_as_by_numpy(dtype: type, width: int) -> None:
-    draw = np.random.default_rng(0)
-    made = [
-        draw.standard_normal(shape).astype(dtype)
-        for shape in ((3, 6, 2), (4 * width, 2), (4 * width, width), (4 * width,), (4 * width,), (6, width), (6, width))
-    ]
+@pytest.mark.parametrize(("batch", "width"), [(6, 1), (1, 5), (19, 70)])
+def test_in_c_as_by_numpy(dtype: type, batch: int, width: int, vectors: int) -> None:
+    draw, wide, state = np.random.default_rng(0), 4 * width, (batch, width)
+    shapes = ((3, batch, 2), (wide, 2), (wide, width), (wide,), (wide,), state, state)
+    made = [draw.standard_normal(shape).astype(dtype) for shape in shapes]
     near = {"rtol": 3e-5, "atol": 3e-5} if dtype is np.float32 else {"rtol": 1e-11, "atol": 1e-12}
     for reverse, with_output, with_states in itertools.product((False, True), repeat=3):
         wanted = recurrent.forward.__wrapped__(*made, reverse)
