@@ -1,5 +1,6 @@
 /* Variances, norms and logarithms of sums, over any dimensions of float arrays of any layout. */
 #include "reduce.h"
+#include "soft_rows.h"
 #include <math.h>
 
 #define LOOPS "moments_loops.h"
@@ -120,6 +121,29 @@ static PyObject *std_mean_kernel(PyObject *const *args)
     return variance_kernel(args, 1, 1);
 }
 
+typedef struct {
+    const char *x;
+    char *out;
+    npy_intp n, step; /* bytes from row to row */
+    int width;
+} LogSums;
+
+static void some_log_sums(void *work, npy_intp from, npy_intp to)
+{
+    const LogSums *all = work;
+    log_sums(all->width, all->x + from * all->step, all->step / all->width, all->out + from * all->width, to - from, all->n);
+}
+
+#define LONGEST 8192 /* elements of rows that are not done in pieces */
+
+/* Whether each result is that of a row that soft_rows.c does. */
+static int are_soft_rows(const Reduction *plan, const Reducer *with)
+{
+    const npy_intp item = with->item;
+    return with->widen == NULL && plan->reduced_count == 1 && plan->reduced[0].stride == item && plan->kept_count <= 1 && plan->n <= LONGEST &&
+           soft_rows_serve((int)item, plan->n, 1) && (!plan->kept_count || plan->kept[0].stride % item == 0);
+}
+
 /* self, dim, keepdim. */
 static PyObject *logsumexp_kernel(PyObject *const *args)
 {
@@ -128,6 +152,19 @@ static PyObject *logsumexp_kernel(PyObject *const *args)
     int kind = prepare(args[0], args[1], args[2], &plan, &with);
     if (kind < 0 || !plan.n) {
         return NULL;
+    }
+    if (are_soft_rows(&plan, &with)) {
+        PyArrayObject *x = (PyArrayObject *)args[0];
+        PyObject *out = new_array(plan.ndim, plan.dims, PyArray_DESCR(x));
+        if (out != NULL) {
+            LogSums all = {PyArray_DATA(x), PyArray_DATA((PyArrayObject *)out), plan.n, plan.kept_count ? plan.kept[0].stride : 0, (int)with.item};
+            PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+            in_parts(some_log_sums, &all, plan.count, grain_of(2 * plan.n));
+            if (thread != NULL) {
+                PyEval_RestoreThread(thread);
+            }
+        }
+        return out;
     }
     largest_pass(&with.first, kind);
     SET_SUM(with.second, exponential, kind);

@@ -62,15 +62,17 @@ INLINED T NAME(mish_slope)(T x)
     return t + x * NAME(sigmoid)(x) * (1 - t * t);
 }
 
+#define TAIL_ENDS 13.13f /* where x times the tail is less than the least normal number, and products underflow, which take many times as long */
+
 INLINED T NAME(gelu)(T x)
 {
 #if IS_DOUBLE
     return x * 0.5 * (1 + NAME(error_function)(x * 0.7071067811865476));
 #else
     T a = NAME(fabs)(x), above = x < 0 ? 0.0f : x;
-    a = a > 14.4f ? 14.4f : a; /* where the tail is zero in float32 */
+    a = a > TAIL_ENDS ? TAIL_ENDS : a;
     T below = x < -a ? x : -a; /* -inf times zero is NaN, as in PyTorch */
-    return above + below * NAME(near_tail)(a);
+    return above + below * NAME(near_tail)(a, TAIL_ENDS);
 #endif
 }
 
@@ -80,13 +82,15 @@ INLINED T NAME(gelu_slope)(T x)
     T below = 0.5 * (1 + NAME(error_function)(x * 0.7071067811865476)), density = NAME(exponential)(-0.5 * (x * x));
 #else
     T a = NAME(fabs)(x), density;
-    T tail = NAME(upper_tail)(a, &density);
+    T tail = NAME(upper_tail)(a > TAIL_ENDS ? 30.0f : a, &density);
     T below = x < 0 ? tail : 1.0f - tail;
 #endif
     T bump = x * density * CONSTANT(0.3989422804014327, 0.39894228f);
     T slope = below + bump;
     return x != x ? x : slope;
 }
+
+#undef TAIL_ENDS
 
 #define LINE CONSTANT(0.7978845608028654, 0.79788456f)
 #define CUBE CONSTANT(0.044715, 0.044715f)

@@ -1,5 +1,6 @@
 /* Softmax, its logarithm, and their derivatives, over one dimension. */
 #include "reduce.h"
+#include "soft_rows.h"
 #include <math.h>
 
 #define LOOPS "softmax_loops.h"
@@ -86,20 +87,28 @@ static void softmax_part(void *work, npy_intp from, npy_intp to)
     if (inner > 1) {
         run_columns(all, x, y, result, outer, inner, first, last);
     }
+    else if (soft_rows_serve(width, n, all->direction == FORWARD && all->logarithm)) {
+        if (all->direction == FORWARD) {
+            soft_rows(width, all->logarithm, x, result, outer, n);
+        }
+        else {
+            soft_rows_backward(width, all->logarithm, x, y, result, outer, n);
+        }
+    }
     else if (n >= 2 && n <= SHORT) {
         run_short_rows(all, x, y, result, outer);
     }
     else if (all->direction == FORWARD && all->logarithm) {
-        CHOOSE(log_softmax_rows, width, x, result, outer, n);
+        CHOOSE_NARROWER(log_softmax_rows, width, x, result, outer, n);
     }
     else if (all->direction == FORWARD) {
-        CHOOSE(softmax_rows, width, x, result, outer, n);
+        CHOOSE_NARROWER(softmax_rows, width, x, result, outer, n);
     }
     else if (all->logarithm) {
-        CHOOSE(log_softmax_backward_rows, width, x, y, result, outer, n);
+        CHOOSE_NARROWER(log_softmax_backward_rows, width, x, y, result, outer, n);
     }
     else {
-        CHOOSE(softmax_backward_rows, width, x, y, result, outer, n);
+        CHOOSE_NARROWER(softmax_backward_rows, width, x, y, result, outer, n);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #define CHUNK 1024 /* elements whose exponentials are still in the cache when they are added up */
 
+#if VECTOR_BYTES < 64 /* the widest vectors have those of soft_rows.c */
 /* out = exp(x - best); the sum of it. */
 static inline TARGET double NAME(exponentials)(const T *x, T best, T *out, npy_intp n)
 {
@@ -68,6 +69,7 @@ static TARGET void NAME(log_softmax_backward_rows)(const void *gradient, const v
         }
     }
 }
+#endif
 
 /* Over the middle dimension of (outer, n, inner), some columns at a time. */
 static inline __attribute__((always_inline)) TARGET void NAME(softmax_middle)(const T *x, T *out, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first, npy_intp last,

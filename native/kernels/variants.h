@@ -103,4 +103,11 @@
             CHOOSE32(name)(__VA_ARGS__);                                                                                                   \
         }                                                                                                                                  \
     } while (0)
+/* The same of loops that the widest vectors have in another form. */
+#if HAS_WIDE
+#define CHOOSE_NARROWER(name, width, ...)                                                                                                 \
+    (S.vectors ? ((width) == 8 ? name##_double_wide : name##_float_wide) : (width) == 8 ? name##_double_plain : name##_float_plain)(__VA_ARGS__)
+#else
+#define CHOOSE_NARROWER(name, width, ...) ((width) == 8 ? name##_double_plain : name##_float_plain)(__VA_ARGS__)
+#endif
 #endif

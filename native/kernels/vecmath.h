@@ -366,11 +366,13 @@ INLINED T NAME(upper_tail)(T magnitude, T *density)
     return magnitude > 30.0f ? 0.0f : tail;
 }
 
-/* The same where |x| is at most 14.4, and the tail no less than the smallest float32. */
-INLINED T NAME(near_tail)(T magnitude)
+/* The same where |x| is less than `end`, and 0 beyond it. */
+INLINED T NAME(near_tail)(T magnitude, T end)
 {
-    T low, high, p = NAME(exponential_parts)(-0.5f * (magnitude * magnitude), &low, &high);
-    return NAME(tail_factor)(magnitude) * ((p + 1) * low * high);
+    int far = magnitude >= end;
+    T a = far ? 0 : magnitude, low, high, p = NAME(exponential_parts)(-0.5f * (a * a), &low, &high);
+    T tail = NAME(tail_factor)(a) * ((p + 1) * low * high);
+    return far ? 0 : tail;
 }
 
 INLINED T NAME(error_function)(T x)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -353,6 +354,33 @@ def test_exponentials_are_the_nearest_numbers(vectors: int) -> None:
     off = np.abs(found.view(np.int32) - nearest.view(np.int32))
     # PyTorch's are off in 1.1 of 100, each by the last bit.
     assert off.max() == 1 and np.mean(off != 0) < (0.02 if vectors else 0.1), np.mean(off != 0)
+
+
+@pytest.mark.parametrize("name", ["exp", "sigmoid", "silu", "gelu", "erfc"])
+def test_functions_far_from_zero(name: str, vectors: int) -> None:
+    ends = np.array([0.5, 12.5, 13.1, 13.2, 14.5, 30.5, 86.9, 88, 95.5, 103.5, 104.5, 1e4, 3e38])
+    x = np.concatenate([ends, -ends, np.linspace(-110, 88, 5000)]).astype(np.float32)
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        tail = np.array([math.erfc(value) for value in wide])
+        exact = {
+            "exp": np.exp(wide),
+            "sigmoid": 1 / (1 + np.exp(-wide)),
+            "silu": wide / (1 + np.exp(-wide)),
+            "gelu": wide * 0.5 * np.array([math.erfc(-value / 2**0.5) for value in wide]),
+            "erfc": tail,
+        }[name].astype(np.float32)
+    # Products that underflow are nothing.
+    np.testing.assert_allclose(run(opcode(name), (x,)), exact, rtol=1e-5, atol=3e-37)
+    limits = run(opcode(name), (np.array([np.inf, -np.inf, np.nan], np.float32),))
+    at_most_infinite = {
+        "exp": (np.inf, 0),
+        "sigmoid": (1, 0),
+        "silu": (np.inf, np.nan),
+        "gelu": (np.inf, np.nan),
+        "erfc": (0, 2),
+    }
+    np.testing.assert_array_equal(limits, [*at_most_infinite[name], np.nan])
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -1,4 +1,4 @@
-"""Reductions and softmax along short last dimensions, which are turned first: what the same numbers give along the first dimension."""
+"""Reductions and softmax along last dimensions, short ones of which are turned first: what the same numbers give along the first dimension."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ OF_FLOATS = {
     "log_softmax": torch.log_softmax,
 }
 SHAPES = [(16, 2), (17, 3), (1000, 4), (40, 7), (2500, 10), (300, 28), (129, 32), (64, 33)]
+LONGER = [*SHAPES, (20, 8), (20, 9), (50, 16), (50, 17), (70, 48), (30, 100), (9, 1041), (8, 9000)]
 
 
 def rows(shape: tuple, dtype: Any, apart: int) -> Any:
@@ -91,14 +92,14 @@ def test_reductions(name: str, dtype: Any, shape: tuple, apart: int) -> None:
 
 
 @pytest.mark.parametrize("apart", [0, 3])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", LONGER)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", OF_FLOATS)
 def test_reductions_of_floats(name: str, dtype: Any, shape: tuple, apart: int) -> None:
     compare(OF_FLOATS[name], rows(shape, dtype, apart))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", LONGER)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("call", [torch.softmax, torch.log_softmax])
 def test_derivatives_of_softmax(call: Any, dtype: Any, shape: tuple) -> None:
@@ -112,3 +113,18 @@ def test_derivatives_of_softmax(call: Any, dtype: Any, shape: tuple) -> None:
     torch.testing.assert_close(
         *made, atol=1e-2 if dtype.itemsize == 2 else 1e-6, rtol=1e-2 if dtype.itemsize == 2 else 1e-5
     )
+
+
+@pytest.mark.parametrize("length", [1, 5, 20, 47, 300])
+@pytest.mark.parametrize("dtype", FLOATS[:2])
+def test_rows_that_are_masked(dtype: Any, length: int) -> None:
+    x = torch.full((4, length), float("-inf"), dtype=dtype)
+    x[1, -1], x[2, 0], x[2, -1] = 3.0, 800.0, -800.0
+    x[3] = 0.0
+    soft, logs, sums = torch.softmax(x, -1), torch.log_softmax(x, -1), torch.logsumexp(x, -1)
+    assert soft[0].isnan().all() and logs[0].isnan().all() and sums[0] == float("-inf")
+    assert soft[1].tolist() == [0.0] * (length - 1) + [1.0] and logs[1, -1] == 0.0 and sums[1] == 3.0
+    assert soft[2, -1] == (length == 1) and logs[2, -1] == (0.0 if length == 1 else -1600.0)
+    assert sums[2] == (-800.0 if length == 1 else 800.0)
+    torch.testing.assert_close(soft[3], torch.full((length,), 1 / length, dtype=dtype))
+    torch.testing.assert_close(logs[3], torch.full((length,), -np.log(length), dtype=dtype))
