@@ -44,7 +44,8 @@ typedef struct {
     npy_uint16 *rows;        /* a as tiles: block, step, row */
     npy_uint16 *columns;     /* b as tiles: block, pair, column */
     const float *shift;      /* n elements, or NULL */
-    npy_uint16 *result;      /* dense */
+    char *result;            /* dense */
+    int width;               /* bytes of its elements: of bfloat16, or of float32 */
 } Tiles;
 
 /* Blocks of SIDE rows of a. */
@@ -105,7 +106,7 @@ WIDEST static void some_blocks_of_columns(void *work, npy_intp begin, npy_intp e
 }
 
 /* Rounds to the nearest bfloat16, ties to even; NaN stays NaN. */
-AMX static inline void put_row(const float *sums, const float *shift, npy_uint16 *to, npy_intp n)
+AMX static inline void put_row(const float *sums, const float *shift, char *to, int width, npy_intp n)
 {
     for (npy_intp j = 0; j < n; j += 16) {
         const __mmask16 mask = n - j < 16 ? (__mmask16)((1U << (n - j)) - 1) : 0xFFFF;
@@ -113,10 +114,14 @@ AMX static inline void put_row(const float *sums, const float *shift, npy_uint16
         if (shift != NULL) {
             x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, shift + j));
         }
+        if (width == 4) {
+            _mm512_mask_storeu_ps((float *)to + j, mask, x);
+            continue;
+        }
         const __m512i bits = _mm512_castps_si512(x), odd = _mm512_and_epi32(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
         __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF))), 16);
         rounded = _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_epi32(0x7FC0));
-        _mm512_mask_cvtepi32_storeu_epi16(to + j, mask, rounded);
+        _mm512_mask_cvtepi32_storeu_epi16((npy_uint16 *)to + j, mask, rounded);
     }
 }
 
@@ -160,7 +165,8 @@ AMX static void some_results(void *work, npy_intp begin, npy_intp end)
             _tile_stored(2, sums + 16 * SIDE, SIDE * 4);
             _tile_stored(3, sums + 16 * SIDE + 16, SIDE * 4);
             for (npy_intp r = i; r < t->m && r < i + SIDE; r++) {
-                put_row(sums + (r - i) * SIDE, t->shift == NULL ? NULL : t->shift + block * SIDE, t->result + r * t->n + block * SIDE, columns);
+                put_row(sums + (r - i) * SIDE, t->shift == NULL ? NULL : t->shift + block * SIDE, t->result + (r * t->n + block * SIDE) * t->width,
+                        t->width, columns);
             }
         }
     }
@@ -174,9 +180,9 @@ static int in_elements(const npy_intp *steps, npy_intp *found)
     return steps[0] % 2 == 0 && steps[1] % 2 == 0;
 }
 
-PyObject *amx_product(const Product *p, PyObject *added)
+PyObject *amx_product(const Product *p, PyObject *added, PyArray_Descr *descr)
 {
-    Tiles t = {.m = p->m, .n = p->n, .k = p->k, .steps = (p->k + DEPTH - 1) / DEPTH};
+    Tiles t = {.m = p->m, .n = p->n, .k = p->k, .steps = (p->k + DEPTH - 1) / DEPTH, .width = (int)PyDataType_ELSIZE(descr)};
     npy_intp a[2], b[2];
     if (PyArray_DESCR(p->left) != S.descr_bfloat16 || PyArray_DESCR(p->right) != S.descr_bfloat16 || p->m < LEAST_ROWS || !p->count || !p->k ||
         p->m * p->n * p->k < LEAST_PRODUCTS || !in_elements(p->a, a) || !in_elements(p->b, b) || !has_amx()) {
@@ -190,7 +196,7 @@ PyObject *amx_product(const Product *p, PyObject *added)
     const npy_intp high = (p->m + SIDE - 1) / SIDE, wide = (p->n + SIDE - 1) / SIDE;
     const npy_intp of_rows = high * SIDE * t.steps * DEPTH, of_columns = wide * SIDE * t.steps * DEPTH;
     npy_uint16 *space = aligned_alloc(64, (size_t)(of_rows + of_columns + 2 * p->n + 31) / 32 * 64);
-    PyObject *out = space == NULL ? PyErr_NoMemory() : new_array(p->ndim, p->dims, S.descr_bfloat16);
+    PyObject *out = space == NULL ? PyErr_NoMemory() : new_array(p->ndim, p->dims, descr);
     if (out == NULL) {
         free(space);
         return NULL;
@@ -211,7 +217,7 @@ PyObject *amx_product(const Product *p, PyObject *added)
         const int same_a = i && (const npy_uint16 *)left == t.a, same_b = i && (const npy_uint16 *)right == t.b;
         t.a = (const npy_uint16 *)left;
         t.b = (const npy_uint16 *)right;
-        t.result = (npy_uint16 *)PyArray_DATA((PyArrayObject *)out) + i * p->m * p->n;
+        t.result = PyArray_BYTES((PyArrayObject *)out) + i * p->m * p->n * t.width;
         if (!same_a) {
             in_parts(some_blocks_of_rows, &t, high, grain_of(t.steps * DEPTH * SIDE / 8));
         }
@@ -226,10 +232,11 @@ PyObject *amx_product(const Product *p, PyObject *added)
     return out;
 }
 #else
-PyObject *amx_product(const Product *p, PyObject *added)
+PyObject *amx_product(const Product *p, PyObject *added, PyArray_Descr *descr)
 {
     (void)p;
     (void)added;
+    (void)descr;
     return NULL;
 }
 #endif

@@ -7,6 +7,7 @@
 
 #include "blocks.h"
 #include "gemm.h"
+#include "../runtime/plan.h"
 #include "product.h"
 
 #define SMALL_PRODUCT 512 /* elements of the right matrix, and half the multiplications, up to which the loop serves */
@@ -191,6 +192,7 @@ static PyObject *small_integers(Product *p)
     return out;
 }
 
+#define SECOND_CACHE (2 << 20) /* bytes of a matrix that it holds */
 #define FEW_ROWS 16 /* for which a BLAS spends its time on packing the right matrix */
 
 typedef struct {
@@ -213,7 +215,7 @@ static PyObject *few_rows(Product *p, int width, const void *bias)
 {
     npy_intp a[2] = {p->a[0], p->a[1]}, b[2] = {p->b[0], p->b[1]};
     /* From some rows on the tiles are faster, but they copy a right matrix that lies transposed; beyond the second cache the copy costs more. */
-    const npy_intp most = S.vectors < 2 ? FEW_ROWS : p->n * p->k * width > 2 << 20 ? 12 : width == 4 ? 8 : 7;
+    const npy_intp most = S.vectors < 2 ? FEW_ROWS : p->n * p->k * width > SECOND_CACHE ? 12 : width == 4 ? 8 : 7;
     if (p->m < 2 || p->m > most || p->n < 8 || p->k < (p->m > 8 ? 128 : 32) || !in_items(a, width) || !in_items(b, width) || a[1] != 1 || b[0] != 1) {
         return NULL;
     }
@@ -320,6 +322,36 @@ static PyObject *large_floats(Product *p, int width, const void *bias)
     return out;
 }
 
+static int is_half(PyArrayObject *array)
+{
+    return PyArray_ITEMSIZE(array) == 2 && PyArray_TYPE(array) != NPY_INT16;
+}
+
+/* A product of half types that is summed in float32 and rounded once, plus a row (or None). */
+static PyObject *half_product(const Product *p, PyObject *added)
+{
+    PyArrayObject *row = (PyArrayObject *)added;
+    if (added != Py_None &&
+        (!is_array(added) || PyArray_DESCR(row) != PyArray_DESCR(p->left) || PyArray_NDIM(row) != 1 || PyArray_DIM(row, 0) != p->n)) {
+        return NULL;
+    }
+    PyObject *out = few_sums(p);
+    if (out == NULL) {
+        return PyErr_Occurred() ? NULL : amx_product(p, added, PyArray_DESCR(p->left));
+    }
+    if (added != Py_None) {
+        PyArrayObject *bias = converted(row, S.descr32);
+        if (bias == NULL) {
+            Py_DECREF(out);
+            return NULL;
+        }
+        CHOOSE(add_row, 4, PyArray_DATA((PyArrayObject *)out), PyArray_DATA(bias), p->count * p->m, p->n);
+        Py_DECREF((PyObject *)bias);
+    }
+    Py_SETREF(out, (PyObject *)converted((PyArrayObject *)out, PyArray_DESCR(p->left))); /* no short cut casts what a kernel gives */
+    return out;
+}
+
 /* `left` (..., m, k) times `right` (..., k, n) or, transposed, (n, k); `added` is a row or None. */
 static PyObject *product(PyObject *left, PyObject *right, PyObject *added, int transposed)
 {
@@ -327,9 +359,8 @@ static PyObject *product(PyObject *left, PyObject *right, PyObject *added, int t
     if (!read_product(left, right, transposed, &p)) {
         return NULL;
     }
-    if (PyArray_ITEMSIZE(p.left) == 2 && PyArray_TYPE(p.left) != NPY_INT16) {
-        PyObject *few = half_product(&p, added);
-        return few != NULL || PyErr_Occurred() ? few : amx_product(&p, added);
+    if (is_half(p.left)) {
+        return half_product(&p, added);
     }
     int width = float_width(p.left);
     const void *bias = NULL;
@@ -351,6 +382,12 @@ static PyObject *product(PyObject *left, PyObject *right, PyObject *added, int t
     PyObject *out = p.count > 1 ? own_floats(&p, width, bias) : NULL;
     if (out == NULL && !PyErr_Occurred()) {
         out = small_floats(&p, width, bias);
+    }
+    if (out == NULL && !PyErr_Occurred() && !p.batch && width == 4 && p.m * p.k + p.k * p.n > SECOND_CACHE / width) {
+        out = few_sums(&p);
+        if (out != NULL && bias != NULL) {
+            CHOOSE(add_row, width, PyArray_DATA((PyArrayObject *)out), bias, p.m, p.n);
+        }
     }
     if (out == NULL && !PyErr_Occurred() && !p.batch) {
         out = few_rows(&p, width, bias);
@@ -455,15 +492,27 @@ static PyObject *linear_kernel(PyObject *const *args)
     return has_dims(args[1], 2) ? product(args[0], args[1], args[2], 1) : NULL;
 }
 
-/* beta * added + alpha * product: self, first, second, beta, alpha; `added` broadcasts. Floats only. */
+/* The sums in float32 of a product of half types. */
+static PyObject *half_sums_of(PyObject *left, PyObject *right)
+{
+    Product p;
+    if (!read_product(left, right, 0, &p)) {
+        return NULL;
+    }
+    PyObject *out = few_sums(&p);
+    return out != NULL || PyErr_Occurred() ? out : amx_product(&p, Py_None, S.descr32);
+}
+
+/* beta * added + alpha * product: self, first, second, beta, alpha; `added` broadcasts. Floats only, half types in float32. */
 static PyObject *blended(PyObject *const *args, int first_dims, int second_dims)
 {
     if (!has_dims(args[1], first_dims) || !has_dims(args[2], second_dims) || !is_array(args[0])) {
         return NULL;
     }
     PyArrayObject *added = (PyArrayObject *)args[0];
-    int width = float_width(added);
-    if (!width || float_width((PyArrayObject *)args[1]) != width || !(PyArray_FLAGS(added) & NPY_ARRAY_ALIGNED)) {
+    const int halves = is_half(added), width = halves ? 4 : float_width(added);
+    if (!width || (halves ? PyArray_DESCR((PyArrayObject *)args[1]) != PyArray_DESCR(added) : float_width((PyArrayObject *)args[1]) != width) ||
+        !(PyArray_FLAGS(added) & NPY_ARRAY_ALIGNED)) {
         return NULL;
     }
     double factors[2];
@@ -478,8 +527,10 @@ static PyObject *blended(PyObject *const *args, int first_dims, int second_dims)
             return NULL;
         }
     }
-    PyObject *out = product(args[1], args[2], Py_None, 0);
-    if (out == NULL) {
+    PyObject *out = halves ? half_sums_of(args[1], args[2]) : product(args[1], args[2], Py_None, 0);
+    added = out == NULL ? NULL : halves ? converted(added, S.descr32) : (PyArrayObject *)Py_NewRef(args[0]);
+    if (added == NULL) {
+        Py_XDECREF(out);
         return NULL;
     }
     PyArrayObject *result = (PyArrayObject *)out;
@@ -493,6 +544,7 @@ static PyObject *blended(PyObject *const *args, int first_dims, int second_dims)
         fits = (given == size || given == 1) && (d < lacks || PyArray_STRIDE(added, d - lacks) % width == 0);
     }
     if (!fits) {
+        Py_DECREF((PyObject *)added);
         Py_DECREF(out);
         return NULL;
     }
@@ -500,6 +552,10 @@ static PyObject *blended(PyObject *const *args, int first_dims, int second_dims)
     CHOOSE(blend, width, PyArray_DATA(result), PyArray_DATA(added), sizes, steps, factors[0], factors[1]);
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
+    }
+    Py_DECREF((PyObject *)added);
+    if (halves) {
+        Py_SETREF(out, (PyObject *)converted(result, PyArray_DESCR((PyArrayObject *)args[0])));
     }
     return out;
 }
@@ -531,8 +587,8 @@ const KernelEntry matmul_kernels[] = {
     {"matmul.outer", outer_kernel},
     {"matmul.linear", linear_kernel, HALVES},
     {"matmul.fast_linear", linear_kernel},
-    {"matmul.addmm", addmm_kernel},
-    {"matmul.baddbmm", baddbmm_kernel},
-    {"matmul.addmv", addmv_kernel},
+    {"matmul.addmm", addmm_kernel, HALVES},
+    {"matmul.baddbmm", baddbmm_kernel, HALVES},
+    {"matmul.addmv", addmv_kernel, HALVES},
     {NULL, NULL},
 };

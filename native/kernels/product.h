@@ -29,10 +29,11 @@ static inline void advance(const Product *p, npy_intp *at, const char **a, const
     }
 }
 
-/* A product of half types of which one matrix has few rows (or columns), in float32, plus a row (or None); NULL declines. */
-INTERNAL PyObject *half_product(const Product *p, PyObject *added);
+/* The sums in float32 of a product of half types, or of float32, of which one matrix has few rows (or columns); NULL declines. */
+INTERNAL PyObject *few_sums(const Product *p);
 
-/* A product of bfloat16 matrices by a processor's tiles, plus a row (or None); NULL without an exception where it has none, or the product is small. */
-INTERNAL PyObject *amx_product(const Product *p, PyObject *added);
+/* A product of bfloat16 matrices by a processor's tiles as elements of bfloat16 or float32, plus a row (or None); NULL without an exception where it has none,
+ * or the product is small. */
+INTERNAL PyObject *amx_product(const Product *p, PyObject *added, PyArray_Descr *descr);
 
 #endif

@@ -184,3 +184,61 @@ def test_outer_products(dtype: Any) -> None:
     assert torch.equal(torch.outer(a, b, out=strided), wanted)
     with pytest.raises(RuntimeError, match="Expected 1-D argument self"):
         torch.outer(a[None], b)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 7, 16, 17])
+def test_few_rows_of_half_types_by_matrices_that_lie_either_way(dtype: Any, m: int) -> None:
+    near = 2**-8 if dtype is torch.bfloat16 else 2**-11
+    for n, k in itertools.product((1, 4, 9, 33, 700), (1, 5, 8, 70, 257)):
+        torch.manual_seed(m * n * k)
+        x, weight, shift = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype), torch.randn(n).to(dtype)
+        wide = torch.full((m, 2 * k + 1), torch.nan, dtype=dtype)
+        wide[:, 1::2] = x
+        exact = x.double() @ weight.double()
+        bound = near * exact.abs().max().item() + 1e-6 * k
+        for left, right in itertools.product((x, wide[:, 1::2]), (weight, weight.T.contiguous().T)):
+            for found, wanted in (
+                (left @ right, exact),
+                (right.T @ left.T, exact.T),
+                (torch.addmm(shift, left, right), exact + shift.double()),
+                (torch.addmm(shift[:1], left, right, beta=0.5, alpha=-2), 0.5 * shift[:1].double() - 2 * exact),
+                (torch.addmm(shift * torch.nan, left, right, beta=0), exact),
+                (torch.nn.functional.linear(left, right.T, shift), exact + shift.double()),
+                (torch.baddbmm(shift, left[None], right[None], alpha=2)[0], shift.double() + 2 * exact),
+                (torch.addmv(shift, right.T, left[0], beta=2), exact[0] + 2 * shift.double()),
+                (right.T @ left[0], exact[0]),
+                (left.expand(3, 1, m, k) @ right.expand(2, k, n), exact.expand(3, 2, m, n)),
+            ):
+                assert found.dtype is dtype and found.shape == wanted.shape
+                assert ((found.double() - wanted).abs() <= near * wanted.abs() + 3 * bound).all()
+        with np.errstate(invalid="ignore"):  # of numpy's product of float16, without wide vectors
+            assert torch.isnan(x.fill_(torch.inf) @ weight.fill_(0)).all()
+
+
+def test_few_vectors_by_large_matrices_of_float32(vectors: int) -> None:
+    for k, n in ((700, 901), (1030, 611)):
+        torch.manual_seed(k)
+        weight, shift = torch.randn(k, n), torch.randn(n)
+        for m in (1, 2, 3, 6, 16):
+            x = torch.randn(m, k)
+            exact = x.double() @ weight.double()
+            for right in (weight, weight.T.contiguous().T):
+                for found, wanted in (
+                    (x @ right, exact),
+                    (right.T @ x.T, exact.T),
+                    (right.T @ x[0], exact[0]),
+                    (torch.addmm(shift, x, right), exact + shift.double()),
+                    (torch.nn.functional.linear(x, right.T, shift), exact + shift.double()),
+                ):
+                    assert ((found.double() - wanted).abs() <= 1e-6 * wanted.abs() + 4e-6 * k**0.5).all()
+            if vectors:
+                assert torch.equal((x @ weight)[:1], x[:1] @ weight)
+
+
+def test_a_row_by_bytes_is_the_same_whatever_rows_are_beside_it() -> None:
+    torch.manual_seed(0)
+    x, weight, scales = torch.randn(16, 131), torch.randint(-127, 128, (50, 131)).to(torch.int8), torch.rand(50)
+    whole = torch._weight_int8pack_mm(x, weight, scales)
+    parts = [torch._weight_int8pack_mm(part, weight, scales) for part in (x[:1], x[1:3], x[3:6], x[6:])]
+    assert torch.equal(whole, torch.cat(parts))
