@@ -203,6 +203,56 @@ def test_errors_say_where():
         method("return ops.quantized.linear_dynamic(x, x)")(torch.ones(2))
 
 
+def test_straight_code_sees_what_changes():
+    class Body(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(2, 2)
+            self.register_buffer("shift", torch.ones(2))
+
+        def forward(self, x):
+            return torch.cat([self.inner(x), x + self.shift], 1).relu()
+
+    body = Body()
+    x, later = torch.tensor([[1.0, -2.0]]), torch.tensor([[1.0, -2.0], [3.0, 4.0]])
+    traced = trace(body, x)
+    for _ in range(3):
+        check(traced(x), body(x))
+    weight, shift = nn.Parameter(torch.full((2, 2), 2.0)), torch.full((2,), 5.0)
+    traced.inner.weight, traced.shift = weight, shift
+    body.inner.weight, body.shift = weight, shift
+    check(traced(later), body(later))
+    traced.inner.bias, traced.inner.weight = None, nn.Parameter(torch.eye(2).double())
+    with pytest.raises(RuntimeError, match=r"(?s)torch.linear\(.*<--- HERE.*same dtype"):
+        traced(x)
+    found = traced(x.double())
+    check(found, torch.cat([x.double(), x.double() + 5], 1).relu())
+
+
+def test_straight_code_of_numbers():
+    module = made(
+        """class M(Module):
+  training : bool
+  count : Optional[int]
+  def bump(self, x: Tensor) -> Tensor:
+    self.count = 3
+    return x
+  def forward(self, x: Any, y: Any) -> Any:
+    a = torch.mul(x, y)
+    before = self.count
+    b = (self).bump(a, )
+    after = self.count
+    x0 = torch.add(b, 1)
+    return [x0, before, after]
+""",
+        b"X\x05\x00\x00\x00countN",
+    )
+    x = torch.tensor([1, 2])
+    assert [str(one) for one in module(x, 2)] == ["tensor([3, 5])", "None", "3"]
+    assert module(x, 2.5)[0].tolist() == [3.5, 6.0] and module(x, x)[0].tolist() == [2, 5]
+    assert module(2, 3)[0] == 7 and module(2.5, 2)[0] == 6.0
+
+
 def test_operators_of_old_files():
     def ints(version: str) -> Any:
         return method("return torch.div(x, 2)", version=version)(torch.tensor([3, -3]))

@@ -52,10 +52,11 @@ class Site:
             key = (key, tuple([_first(value) for value in values]))
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = self._choose(values)
+            found = self._found[key] = self.chosen(values)
         return found(*values)
 
-    def _choose(self, values: tuple) -> Callable[..., Any]:
+    def chosen(self, values: tuple) -> Callable[..., Any]:
+        """The function for values of these classes."""
         name = self._name
         if self._namespace in ("prim", "_prim"):
             function = PRIM.get(name) or (PLAIN.get(name) if name in ("min", "max", "abs") else None)
@@ -210,19 +211,23 @@ def _caller(
 
 
 def _public(overload: Any) -> Callable[..., Any] | None:
-    """The function of the package that binds this overload's arguments as they stand: it takes the short road."""
+    """The function or method of the package that binds this overload's arguments as they stand: it takes the short road."""
     packet = overload._overloadpacket
     if packet._inplace or not packet._operators or packet._namespace != "aten":
         return None
     if any(a.is_out for a in overload._schema.arguments):
         return None
     for op in packet._operators:
-        if "function" not in op.variants or op.name != packet._name:
+        if op.name != packet._name:
             return None
         if not ops._takes(op, overload._schema, exactly=True):
             continue
-        if [p.name for p in op.params] == [a.name for a in overload._schema.arguments]:
-            return getattr(_functions, _functions.NAMESPACES["torch"].get(op.name, ""), None)
+        if [p.name for p in op.params] != [a.name for a in overload._schema.arguments]:
+            continue
+        if "function" in op.variants:
+            names = (named[op.name] for named in _functions.NAMESPACES.values() if op.name in named)
+            return getattr(_functions, next(names, ""), None)
+        return getattr(Tensor, op.name, None) if "method" in op.variants else None
     return None
 
 

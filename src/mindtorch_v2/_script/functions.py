@@ -11,11 +11,13 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .._tensor import Tensor
 from .errors import Failed, Raised, ScriptError, at
 from .expressions import FIRST, LINE, RESULT, UNSET, Closed, Expressions
 from .kinds import Kind, Unfit, fitted, kind_of
 from .objects import Instance
 from .source import name_of
+from .straight import straight
 
 if TYPE_CHECKING:
     from .library import Library
@@ -45,6 +47,8 @@ class Function:
         given = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
         self._defaults: list[ast.expr | None] = [*given, *arguments.kw_defaults]
         self._body: Callable[[list], Any] | None = None
+        self._straight: Callable[..., Any] | None = None
+        self._plain = False  # it takes tensors alone, and its code is straight
         self._size = 0
         self._values: list[Any] = []
         self._kinds: list[Kind] | None = None
@@ -55,6 +59,16 @@ class Function:
         body = self._body
         if body is None:
             body = self._compiled()
+        if self._straight is not None and len(args) == len(self.names):
+            try:
+                return self._straight(*args)
+            except Failed as failed:
+                failed.places.append(self._place(_line_of(failed)))
+                raise
+            except Exception as error:
+                failed = Failed(error)
+                failed.places.append(self._place(_line_of(error)))
+                raise failed from error
         frame = [self.node.lineno, None, *args]
         missing = len(self.names) - len(args)
         if missing:
@@ -84,6 +98,10 @@ class Function:
         body = maker.block(self.node.body)
         self._size = FIRST + len(maker.slots)
         self._values = values
+        pairs = zip(self.names, self._annotations)
+        tensors = {name for name, one in pairs if isinstance(one, ast.Name) and one.id == "Tensor"}
+        self._straight = straight(maker, self.node, self.names, tensors)
+        self._plain = self._straight is not None and len(tensors) + self.method == len(self.names)
         self._body = body
         return body
 
@@ -105,6 +123,9 @@ class Function:
         RuntimeError for arguments that do not fit, and for what fails inside, with the places in the file's code; `torch.jit.Error` for its own exceptions.
         """
         try:
+            if self._plain and not kwargs and len(args) + self.method == len(self.names):
+                if all([isinstance(one, Tensor) for one in args]):
+                    return self(owner, *args) if self.method else self(*args)
             return self(*self._bound(owner, args, kwargs))
         except Failed as failed:
             raise failed.public() from failed.cause
@@ -160,6 +181,12 @@ class Function:
     def bound(self, owner: Any) -> ScriptMethod:
         """The method of an object, for programs."""
         return ScriptMethod(self, owner)
+
+
+def _line_of(error: BaseException) -> int:
+    """The line of straight code that an error came through: the frame below that of its caller."""
+    place = error.__traceback__
+    return 0 if place is None or place.tb_next is None else place.tb_next.tb_lineno
 
 
 class ScriptMethod:
