@@ -2,6 +2,7 @@
  *
  * A value that the dtype does not hold as it is (an integer out of its range, a complex number) is left to numpy.
  */
+#include "../runtime/extents.h"
 #include "making.h"
 #include <math.h>
 
@@ -12,7 +13,7 @@
 #define UNFUSED
 #endif
 
-#define KEEP_UP_TO ((npy_intp)1 << 26) /* bytes; above, memory comes from the system, which gives zeros */
+#define CLEAR_UP_TO ((npy_intp)1 << 26) /* bytes; above, memory that the system gives is not cleared again */
 
 /* ---------------------------------------------------------------------------------------------------------------- values */
 
@@ -240,9 +241,8 @@ static PyObject *new_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr)
     for (int d = 0; d < ndim; d++) {
         bytes *= dims[d];
     }
-    if (bytes > KEEP_UP_TO) {
-        Py_INCREF(descr);
-        return PyArray_Zeros(ndim, dims, descr, 0);
+    if (bytes > CLEAR_UP_TO) {
+        return buffer_zeros(ndim, dims, descr);
     }
     PyObject *out = new_array(ndim, dims, descr);
     if (out != NULL) {

@@ -293,6 +293,7 @@ static inline int dense_width(PyObject *object)
 INTERNAL PyObject *buffer_array(int ndim, const npy_intp *dims, PyArray_Descr *descr);
 INTERNAL PyObject *empty_array(PyObject *module, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *keep_buffers(PyObject *module, PyObject *limit);
+INTERNAL PyObject *age_buffers(PyObject *module, PyObject *unused);
 INTERNAL int start_buffers(void);
 
 static inline PyObject *new_array(int ndim, const npy_intp *dims, PyArray_Descr *descr)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import subprocess
 import sys
 import threading
 import tracemalloc
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -31,11 +33,29 @@ def limit():
     native.extension.keep_buffers(0)
     native.extension.keep_buffers(64 * MIB)
     yield 64 * MIB
-    native.extension.keep_buffers(64 * MIB)
+    native.extension.keep_buffers(0)
+    native.extension.keep_buffers(-1)
+
+
+class Counts(NamedTuple):
+    kept: int
+    limit: int
+    used: int
+    most: int
+
+
+def counts() -> Counts:
+    return Counts(*native.extension.keep_buffers(None))
 
 
 def kept() -> int:
-    return native.extension.keep_buffers(None)[0]
+    return counts().kept
+
+
+def automatic() -> None:
+    """Nothing kept, and the bound that goes by the most that was in use."""
+    native.extension.keep_buffers(0)
+    native.extension.keep_buffers(-1)
 
 
 def empty(*shape: int, dtype=np.float32) -> np.ndarray:
@@ -71,36 +91,181 @@ def test_freed_memory_is_used_again():
     a = torch.ones(LARGE)
     address = (a + a).data_ptr()
     assert (a + a).data_ptr() == address
-    close, far = empty(LARGE - 1000), empty(LARGE // 2)
-    assert _memory.address(close) == address
-    assert _memory.address(far) != address
+    before, other = kept(), empty(LARGE // 2)
+    assert before - 600_000 - 8192 < kept() <= before - 600_000
+    assert address - 2 * MIB < _memory.address(other) < address + 4 * LARGE
 
 
 def test_the_last_freed_comes_first():
-    first, second = empty(LARGE), empty(LARGE)
-    addresses = [_memory.address(first), _memory.address(second)]
-    del first, second
+    arrays = [empty(LARGE) for _ in range(5)]
+    addresses = [_memory.address(a) for a in arrays]
+    arrays[1] = arrays[3] = None  # between others, so that they stay apart
+    assert _memory.address(empty(LARGE)) == addresses[3]
+    made = empty(LARGE)
+    assert _memory.address(made) == addresses[3]
     assert _memory.address(empty(LARGE)) == addresses[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbours_become_one(seed):
+    """Blocks are cut off what is there, and make one again in whatever order they are freed."""
+    whole = empty(8 * MIB)
+    start = _memory.address(whole)
+    del whole
+    before, mapped = kept(), set()
+    parts = [empty(MIB // 2) for _ in range(15)]
+    for part in parts:
+        mapped.add(_memory.address(part))
+        assert start - 2 * MIB < _memory.address(part) < start + 32 * MIB
+    assert len(mapped) == 15
+    assert before - 15 * (2 * MIB + 8192) <= kept() < before - 15 * 2 * MIB
+    random.Random(seed).shuffle(parts)
+    del part
+    parts.clear()
+    assert kept() == before
+    whole = empty(8 * MIB)
+    assert _memory.address(whole) % 64 == 0
+    assert kept() == before - 32 * MIB - 4096
+
+
+def test_blocks_that_are_side_by_side():
+    """New blocks share the huge pages at their ends, so that those of 3 MiB take 3 MiB."""
+    arrays = [empty(3 * MIB // 4) for _ in range(20)]
+    assert kept() < 2 * MIB + 8192
+    assert all(_memory.address(a) % 64 == 0 for a in arrays)
 
 
 def test_the_bound_holds(limit):
     arrays = [empty(5 * MIB) for _ in range(6)]  # 20 MiB each
-    assert kept() == 0
+    assert kept() < 2 * MIB
     while arrays:
         arrays.pop()
         assert kept() <= limit
     assert kept() > 59 * MIB
     del arrays
-    empty(20 * MIB)  # 80 MiB, more than the bound
-    assert kept() > 59 * MIB
     assert native.extension.keep_buffers(30 * MIB)[0] <= 30 * MIB
+    assert kept() >= 28 * MIB
+    empty(30 * MIB)  # 120 MiB, more than the bound
+    assert kept() <= 30 * MIB
+
+
+def test_the_bound_by_the_most_that_was_in_use():
+    automatic()
+    start = counts()
+    assert start.limit == 64 * MIB
+    arrays = [empty(8 * MIB) for _ in range(6)]  # 192 MiB
+    assert counts().most == counts().used >= start.used + 192 * MIB
+    while arrays:
+        arrays.pop()
+        now = counts()
+        assert now.limit == max(64 * MIB, now.most - now.used)
+        assert now.kept <= now.limit
+    assert counts().kept > 190 * MIB
+    small = [empty(2 * MIB) for _ in range(24)]  # 192 MiB of others
+    assert counts().most - now.most <= 2 * MIB
+    assert counts().kept < 4 * MIB
+    small.clear()
+    arrays = [empty(7 * MIB) for _ in range(9)]  # more than ever: what does not fit them is given back
+    assert counts().kept <= 64 * MIB
+    assert counts().used == counts().most
+
+
+def test_what_nobody_uses_is_given_back():
+    """By the third period that ends: two of them have passed in which it was there all the time."""
+    automatic()
+    large, small = empty(40 * MIB), empty(MIB)
+    del large
+    for _ in range(2):
+        native.extension.age_buffers()
+        assert kept() > 150 * MIB
+    native.extension.age_buffers()
+    assert kept() == 0
+    for _ in range(6):  # what is used now and then stays
+        large = empty(40 * MIB)
+        del large
+        native.extension.age_buffers()
+    assert kept() > 150 * MIB
+    assert small.nbytes == 4 * MIB
 
 
 def test_many_blocks():
     arrays = [empty(2**16) for _ in range(200)]
     assert len({_memory.address(a) for a in arrays}) == 200
     arrays.clear()
-    assert 0 < kept() <= 64 * (2**18 + 2**13)
+    assert 50 * MIB < kept() <= 64 * MIB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_goes_back_to_the_system():
+    def resident() -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    array = empty(50 * MIB)
+    array[:] = 1
+    before = resident()
+    del array  # 200 MiB, more than the bound
+    assert before - resident() > 190 * MIB
+    array = empty(12 * MIB)
+    array[:] = 1
+    del array
+    before = resident()
+    native.extension.keep_buffers(0)
+    assert kept() == 0
+    assert before - resident() > 40 * MIB
+
+
+@pytest.mark.parametrize("limit", [-1, 0, 20 * MIB])
+def test_random_sizes_by_threads(limit):
+    """What is written stays, whoever allocates and frees meanwhile, and zeros are zeros."""
+    native.extension.keep_buffers(limit)
+    wrong: list[object] = []
+
+    def fill(array: np.ndarray, value: int) -> None:
+        array[:] = value
+        array[-1] = value + 1
+
+    def check(array: np.ndarray, value: int) -> None:
+        if (array[:-1] != value).any() or array[-1] != value + 1:
+            wrong.append((array.size, value))
+
+    def work(seed: int) -> None:
+        draw = random.Random(seed)
+        held: list[tuple[np.ndarray, int]] = []
+        for step in range(300):
+            value, size = draw.randrange(2**20), int(2 ** draw.uniform(14, 20.5))
+            kind = draw.randrange(4)
+            if kind == 0 and held:
+                check(*held.pop(draw.randrange(len(held))))
+            elif kind == 1 and held:
+                at = draw.randrange(len(held))
+                array, value = held[at]
+                array[-1] = value
+                least = min(size, array.size)
+                array.resize(size, refcheck=False)
+                if (array[:least] != value).any() or array[least:].any():
+                    wrong.append((step, size))
+                fill(array, value)
+            else:
+                array = torch.zeros(size, dtype=torch.int32).numpy() if kind == 2 else empty(size, dtype=np.int32)
+                if kind == 2 and array.any():
+                    wrong.append(size)
+                if kind == 2:
+                    array = empty(size, dtype=np.int32)
+                fill(array, value)
+                held.append((array, value))
+            if len(held) > 12:
+                check(*held.pop(0))
+        for pair in held:
+            check(*pair)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert kept() <= counts().limit
 
 
 def test_a_view_keeps_the_memory():
@@ -158,7 +323,36 @@ def test_tracemalloc_counts():
 def test_too_much_memory():
     with pytest.raises(MemoryError):
         empty(2**57)
+    for size in (2**60 - 1, 2**60, 2**61 - 1):
+        with pytest.raises((MemoryError, ValueError)):
+            empty(size)
     assert get_handler_name() == "default_allocator"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_AS")
+def test_kept_memory_is_given_back_where_the_system_has_none():
+    code = """
+import resource
+import numpy as np
+import mindtorch_v2
+from mindtorch_v2 import _memory
+from mindtorch_v2._dispatch import native
+with open("/proc/self/statm") as file:
+    there = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (there + 500 * 2**20, resource.RLIM_INFINITY))
+parts = [_memory.allocate((2**20 * 5,), np.dtype(np.float32)) for _ in range(16)]  # 320 MiB
+others = parts[::2]
+del parts  # 160 MiB are kept, in pieces of 20
+assert native.extension.keep_buffers(None)[0] > 150 * 2**20
+large = _memory.allocate((2**20 * 75,), np.dtype(np.float32))  # 300 MiB, of 180 + 160
+large[:] = 1
+print(native.extension.keep_buffers(None)[0] < 4 * 2**20)
+try:
+    _memory.allocate((2**20 * 75,), np.dtype(np.float32))
+except MemoryError:
+    print("no more")
+"""
+    assert run(code) == "True\nno more\n"
 
 
 def test_threads():
@@ -220,7 +414,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2._dispatch import native
 from numpy._core.multiarray import get_handler_name
 a = torch.ones(300_000)
-print(get_handler_name((a + a)._payload), *native.extension.keep_buffers(None))
+print(get_handler_name((a + a)._payload), *native.extension.keep_buffers(None)[:2])
 """
 
 

@@ -1,0 +1,31 @@
+/* Memory of the system's in pages, which is kept for the next who asks (extents.c). */
+#ifndef MINDTORCH_EXTENTS_H
+#define MINDTORCH_EXTENTS_H
+
+#include "native.h"
+
+#define MEBIBYTE ((size_t)1 << 20)
+#define AUTOMATIC SIZE_MAX /* the limit that goes by the most that was in use */
+
+typedef struct {
+    size_t kept, limit, used, most;
+} ExtentCounts;
+
+/* Memory of `size` bytes, or NULL; what lies before `*dirty` is zero. Sizes are multiples of `extent_page`. */
+INTERNAL char *extent_take(size_t size, char **dirty);
+INTERNAL void extent_give(char *start, size_t size);
+
+/* The size of pages, 0 on systems where memory is not had so. */
+INTERNAL size_t extent_page(void);
+
+/* Keeps so many bytes at most from now on, or forgets how much was in use at most. */
+INTERNAL void extent_limit(size_t limit);
+INTERNAL ExtentCounts extent_counts(void);
+
+/* As if a period had passed: gives back what nobody used meanwhile. */
+INTERNAL void extent_age(void);
+
+/* An array of zeros, of which untouched pages of the system's are not cleared again (buffers.c). */
+INTERNAL PyObject *buffer_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr);
+
+#endif
