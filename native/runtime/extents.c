@@ -4,7 +4,7 @@
  * memory is most likely still in the cache. Any run of pages can be given back to the system, whatever calls of mmap it came by.
  *
  * Note [What is kept]. As many bytes as were in use at most so far and are not now: a program that does again what it did has all of its memory at hand, and
- * never holds more than it used at its peak; but 64 MiB in any case, for what is freed and taken in another order. Beyond, and when the system has none left,
+ * never holds more than it used at its peak; but 16 MiB in any case, for what is freed and taken in another order. Beyond, and when the system has none left,
  * the extents that were freed longest ago are given back. So is what nobody needed for two periods, the least that was kept during both, by the next call
  * that frees: a program that is done with large arrays does not sit on their memory.
  *
@@ -54,7 +54,7 @@ void extent_age(void) {}
 #include <time.h>
 #include <unistd.h>
 
-#define KEPT_ALWAYS (64 * MEBIBYTE)
+#define KEPT_ALWAYS (16 * MEBIBYTE)
 #define EXTENTS 4096
 #define HUGE_PAGE (2 * MEBIBYTE)
 #define PERIOD 8 /* seconds */

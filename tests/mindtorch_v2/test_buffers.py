@@ -152,13 +152,13 @@ def test_the_bound_holds(limit):
 def test_the_bound_by_the_most_that_was_in_use():
     automatic()
     start = counts()
-    assert start.limit == 64 * MIB
+    assert start.limit == 16 * MIB
     arrays = [empty(8 * MIB) for _ in range(6)]  # 192 MiB
     assert counts().most == counts().used >= start.used + 192 * MIB
     while arrays:
         arrays.pop()
         now = counts()
-        assert now.limit == max(64 * MIB, now.most - now.used)
+        assert now.limit == max(16 * MIB, now.most - now.used)
         assert now.kept <= now.limit
     assert counts().kept > 190 * MIB
     small = [empty(2 * MIB) for _ in range(24)]  # 192 MiB of others
@@ -166,7 +166,7 @@ def test_the_bound_by_the_most_that_was_in_use():
     assert counts().kept < 4 * MIB
     small.clear()
     arrays = [empty(7 * MIB) for _ in range(9)]  # more than ever: what does not fit them is given back
-    assert counts().kept <= 64 * MIB
+    assert counts().kept <= 16 * MIB
     assert counts().used == counts().most
 
 
