@@ -89,16 +89,15 @@ VECTOR float_error_function(__m512 x)
 /* The normal distribution beyond `magnitude` in units of exp(-x^2/2), as tail_factor of vecmath.h. */
 VECTOR tail_factor(__m512 magnitude)
 {
-    __m512 t = reciprocal(FMA(magnitude, ALL(0.28f), ALL(1.0f)));
-    __m512 p = FMA(ALL(-1.30666171e-2f), t, ALL(9.22847445e-2f));
-    p = FMA(p, t, ALL(-2.43010057e-1f));
-    p = FMA(p, t, ALL(2.77217540e-1f));
-    p = FMA(p, t, ALL(-1.46770057e-1f));
-    p = FMA(p, t, ALL(1.40393493e-1f));
-    p = FMA(p, t, ALL(6.30012327e-2f));
-    p = FMA(p, t, ALL(1.06925697e-1f));
-    p = FMA(p, t, ALL(1.11302697e-1f));
-    p = FMA(p, t, ALL(1.11721333e-1f));
+    __m512 t = reciprocal(FMA(magnitude, ALL(0.278f), ALL(1.0f)));
+    __m512 p = FMA(ALL(0.0244417656f), t, ALL(-0.0935661346f));
+    p = FMA(p, t, ALL(0.0918952972f));
+    p = FMA(p, t, ALL(0.00117787602f));
+    p = FMA(p, t, ALL(0.06513004f));
+    p = FMA(p, t, ALL(0.0877351686f));
+    p = FMA(p, t, ALL(0.101199381f));
+    p = FMA(p, t, ALL(0.111091927f));
+    p = FMA(p, t, ALL(0.11089471f));
     return _mm512_mul_ps(p, t);
 }
 
@@ -125,14 +124,18 @@ VECTOR float_erfc(__m512 x)
     return _mm512_mask_mov_ps(near, _mm512_cmp_ps_mask(a, ALL(0.5f), _CMP_GE_OQ), far);
 }
 
-/* As gelu of pointwise_math.h: what is above zero, and the tail times what is not above -|x|, so that -inf gives NaN as in PyTorch. Far below zero the
- * product is less than the least normal number. */
+/* x times the part of the normal distribution that lies below x; of -inf NaN, as in PyTorch. What is beyond |x| is the factor times exp(-x^2 / 2), as
+ * exponential_within, of r = -s / 2 and without what the rounding of roots left. Far from zero the product is less than the least normal number. */
 VECTOR float_gelu(__m512 x)
 {
-    __m512 zero = ALL(0.0f);
-    __mmask16 near = _mm512_cmp_ps_mask(MAGNITUDE(x), ALL(13.13f), _CMP_LT_OQ);
-    __m512 a = _mm512_maskz_mov_ps(near, MAGNITUDE(x)), above = _mm512_max_ps(zero, x), below = _mm512_min_ps(_mm512_sub_ps(zero, a), x);
-    return FMA(_mm512_mul_ps(below, tail_factor(a)), exponential_within(near, _mm512_mul_ps(ALL(-0.5f), _mm512_mul_ps(a, a))), above);
+    __m512 y = _mm512_min_ps(ALL(14.0f), x), a = MAGNITUDE(y), square = _mm512_mul_ps(a, a);
+    __mmask16 near = _mm512_cmp_ps_mask(a, ALL(13.13f), _CMP_LT_OQ), above = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLT_UQ);
+    __m512 shifted = FMA(square, ALL(-0.72134751f), ALL(786432.0f)), n = _mm512_sub_ps(shifted, ALL(786432.0f));
+    __m512 s = FMA(n, ALL(6.38923698e-05f), FMA(n, ALL(1.386230468f), square));
+    __m512 root = _mm512_permutexvar_ps(_mm512_castps_si512(shifted), _mm512_load_ps(roots));
+    __m512 p = _mm512_mul_ps(FMA(FMA(ALL(-0.0208338052f), s, ALL(0.125004053f)), s, ALL(-0.5f)), s);
+    __m512 beyond = _mm512_mul_ps(_mm512_mul_ps(y, tail_factor(a)), _mm512_maskz_scalef_ps(near, FMA(root, p, root), n));
+    return _mm512_mask_sub_ps(beyond, above, x, beyond);
 }
 
 /* Markstein's steps: s is near the root, h near half its inverse; the last one gives the nearest number. They lose what is subnormal on their way, so

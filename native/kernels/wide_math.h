@@ -23,18 +23,18 @@ static const float rests[16] __attribute__((aligned(64))) = {
     0.0f,           4.83347016e-08f,  -1.30775399e-08f, 5.38622231e-08f, 3.79763527e-08f,  4.4968381e-08f,   -4.01899953e-08f, -1.01233493e-08f,
     2.4203235e-08f, -4.50089885e-08f, 8.07090483e-09f,  9.83621717e-09f, -2.47553267e-08f, -9.23577037e-09f, -1.1239278e-08f,  9.84532811e-09f};
 
-/* v = (16 k + j) ln 2 / 16 + r: exp(v) = 2^k 2^(j / 16) (1 + r + r^2 Q(r)). Of v up to 90; zero where it is not `near`: what is hidden by -inf is
+/* v = (k + j / 16) ln 2 + r: exp(v) = 2^k 2^(j / 16) (1 + r + r^2 Q(r)), and scaling leaves out the fraction of n. Of v up to 90; zero where it is not `near`: what is hidden by -inf is
  * frequent, and results that underflow take many times as long. */
 VECTOR exponential_within(__mmask16 near, __m512 x)
 {
     __m512 v = _mm512_maskz_mov_ps(near, x);
-    __m512 shifted = FMA(v, ALL(23.0831207f), ALL(12582912.0f)), n = _mm512_sub_ps(shifted, ALL(12582912.0f));
-    __m512 r = LESS_FMA(n, ALL(1.99663656e-06f), LESS_FMA(n, ALL(0.0433197021f), v));
+    __m512 shifted = FMA(v, ALL(1.44269502f), ALL(786432.0f)), n = _mm512_sub_ps(shifted, ALL(786432.0f));
+    __m512 r = LESS_FMA(n, ALL(3.19461849e-05f), LESS_FMA(n, ALL(0.693115234f), v));
     __m512i j = _mm512_castps_si512(shifted);
     __m512 root = _mm512_permutexvar_ps(j, _mm512_load_ps(roots)), rest = _mm512_permutexvar_ps(j, _mm512_load_ps(rests));
     __m512 q = FMA(ALL(0.166670442f), r, ALL(0.500016212f));
     __m512 p = FMA(_mm512_mul_ps(q, r), r, r);
-    return _mm512_maskz_scalef_ps(near, _mm512_add_ps(FMA(root, p, rest), root), _mm512_mul_ps(n, ALL(0.0625f)));
+    return _mm512_maskz_scalef_ps(near, _mm512_add_ps(FMA(root, p, rest), root), n);
 }
 
 /* Where the exponential is at least half of the least number, or NaN. */
