@@ -14,7 +14,8 @@ typedef void (*Dgemm)(int, int, int, npy_intp, npy_intp, npy_intp, double, const
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TURNED = 112 }; /* as CBLAS has them */
 
 static struct {
-    int looked;
+    int looked, long_ints;
+    void *library;
     Sgemm sgemm;
     Dgemm dgemm;
     void (*set_threads)(int);
@@ -37,7 +38,9 @@ static void look(void)
     for (size_t i = 0; library != NULL && i < sizeof(names) / sizeof(names[0]) && found.dgemm == NULL; i++) {
         found.sgemm = (Sgemm)dlsym(library, names[i][0]);
         found.dgemm = found.sgemm == NULL ? NULL : (Dgemm)dlsym(library, names[i][1]);
+        found.long_ints = i < 2;
     }
+    found.library = library;
     static const char *const setters[][2] = {
         {"scipy_openblas_set_num_threads64_", "scipy_openblas_get_num_threads64_"},
         {"openblas_set_num_threads64_", "openblas_get_num_threads64_"},
@@ -52,9 +55,26 @@ static void look(void)
     Py_XDECREF(module);
     PyErr_Clear();
 }
+
+void *lapack_function(const char *name)
+{
+    char whole[32];
+    void *function = NULL;
+    for (int i = 0; i < 2 && has_blas() && found.long_ints && function == NULL; i++) {
+        PyOS_snprintf(whole, sizeof(whole), i ? "%s_64_" : "scipy_%s_64_", name);
+        function = dlsym(found.library, whole);
+    }
+    return function;
+}
 #else
 static void look(void)
 {
+}
+
+void *lapack_function(const char *name)
+{
+    (void)name;
+    return NULL;
 }
 #endif
 

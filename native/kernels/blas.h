@@ -12,6 +12,9 @@ INTERNAL int has_blas(void);
 INTERNAL void multiply(int width, int a_turned, int b_turned, npy_intp m, npy_intp n, npy_intp k, double alpha, const void *a, npy_intp a_row,
                        const void *b, npy_intp b_row, double beta, void *c, npy_intp c_row);
 
+/* A function of the LAPACK that comes with it, by its name in Fortran, where numbers there have 64 bits; NULL if there is none. Needs the GIL. */
+INTERNAL void *lapack_function(const char *name);
+
 /* The threads that products take, where the BLAS can be told. Needs the GIL. */
 INTERNAL void use_blas_threads(int count);
 

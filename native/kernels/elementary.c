@@ -129,7 +129,7 @@ VECTOR float_erfc(__m512 x)
 VECTOR float_gelu(__m512 x)
 {
     __m512 y = _mm512_min_ps(ALL(14.0f), x), a = MAGNITUDE(y), square = _mm512_mul_ps(a, a);
-    __mmask16 near = _mm512_cmp_ps_mask(a, ALL(13.13f), _CMP_LT_OQ), above = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLT_UQ);
+    __mmask16 near = _mm512_cmp_ps_mask(a, ALL(13.13f), _CMP_LT_OQ), above = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ);
     __m512 shifted = FMA(square, ALL(-0.72134751f), ALL(786432.0f)), n = _mm512_sub_ps(shifted, ALL(786432.0f));
     __m512 s = FMA(n, ALL(6.38923698e-05f), FMA(n, ALL(1.386230468f), square));
     __m512 root = _mm512_permutexvar_ps(_mm512_castps_si512(shifted), _mm512_load_ps(roots));

@@ -324,6 +324,7 @@ def geqrf(self: ndarray) -> tuple[ndarray, ndarray]:
     return reflectors.swapaxes(-1, -2), factors
 
 
+@kernel
 def svd(
     A: ndarray, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
 ) -> tuple[ndarray, ndarray, ndarray]:
@@ -344,6 +345,7 @@ def svd(
         ) from None
 
 
+@kernel
 def eigh(A: ndarray, UPLO: str = "L", compute_v: bool = True) -> tuple[ndarray, ndarray]:
     """(eigenvalues in rising order, eigenvectors) of Hermitian matrices; only one triangle is read."""
     try:
