@@ -78,6 +78,7 @@ ROW(loop_log, "T", 0, BY_HAND_OR(loop_log, 0, log_float_by_hand, loop_log_double
 ROW(loop_log10, "T", 0, PATTERN(loop_log10, 0))
 ROW(loop_log1p, "T", 0, PATTERN(loop_log1p, 0))
 ROW(loop_logaddexp, "TT", 0, PATTERN(loop_logaddexp, 0))
+ROW(loop_logaddexp2, "TT", 0, PATTERN(loop_logaddexp2, 0))
 ROW(loop_sigmoid, "T", 0, BY_HAND_OR(loop_sigmoid, 0, sigmoid_float_by_hand, loop_sigmoid_double_widest))
 ROW(loop_sigmoid_backward, "TT", 0, PATTERN(loop_sigmoid_backward, 0), PATTERN(loop_sigmoid_backward_n1, 2), PATTERN(loop_sigmoid_backward_n2, 1))
 ROW(loop_tanh_backward, "TT", 0, PATTERN(loop_tanh_backward, 0), PATTERN(loop_tanh_backward_n1, 2), PATTERN(loop_tanh_backward_n2, 1))

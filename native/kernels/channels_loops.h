@@ -14,6 +14,55 @@ static inline TARGET void NAME(add_plane)(const T *x, const T *other, npy_intp p
     *along += products;
 }
 
+/* Of channels that lie side by side (one place each), four rows meet before they are added to the doubles: WHAT is the term of row `r` at c. */
+#define FOUR_ROWS 4
+#define SIDE_BY_SIDE(total, WHAT)                                                                                                          \
+    for (npy_intp n = 0; n < batch; n += FOUR_ROWS) {                                                                                      \
+        npy_intp r = n * channels;                                                                                                         \
+        if (batch - n < FOUR_ROWS) {                                                                                                       \
+            for (; r < batch * channels; r += channels) {                                                                                  \
+                for (npy_intp c = first; c < last; c++) {                                                                                  \
+                    total[c] += (double)(WHAT(r));                                                                                         \
+                }                                                                                                                          \
+            }                                                                                                                              \
+            break;                                                                                                                         \
+        }                                                                                                                                  \
+        const npy_intp s = r + channels, t = s + channels, u = t + channels;                                                               \
+        for (npy_intp c = first; c < last; c++) {                                                                                          \
+            total[c] += (double)(((WHAT(r)) + (WHAT(s))) + ((WHAT(t)) + (WHAT(u))));                                                       \
+        }                                                                                                                                  \
+    }
+#define ELEMENT(r) x[(r) + c]
+#define SQUARED(r) (x[(r) + c] - (T)mean[c]) * (x[(r) + c] - (T)mean[c])
+#define GRADIENT(r) grad[(r) + c]
+#define ALONG(r) grad[(r) + c] * ((x[(r) + c] - mean[c]) * scale[c])
+
+static TARGET void NAME(moments_side_by_side)(const T *restrict x, npy_intp batch, npy_intp channels, npy_intp first, npy_intp last, double *restrict mean,
+                                              double *restrict variance)
+{
+    SIDE_BY_SIDE(mean, ELEMENT)
+    for (npy_intp c = first; c < last; c++) {
+        mean[c] /= (double)batch;
+    }
+    SIDE_BY_SIDE(variance, SQUARED)
+    for (npy_intp c = first; c < last; c++) {
+        variance[c] /= (double)batch;
+    }
+}
+
+static TARGET void NAME(sums_side_by_side)(const T *restrict grad, const T *restrict x, npy_intp batch, npy_intp channels, npy_intp first, npy_intp last,
+                                           const T *restrict mean, const T *restrict scale, double *restrict sum, double *restrict along)
+{
+    SIDE_BY_SIDE(sum, GRADIENT)
+    SIDE_BY_SIDE(along, ALONG)
+}
+#undef FOUR_ROWS
+#undef SIDE_BY_SIDE
+#undef ELEMENT
+#undef SQUARED
+#undef GRADIENT
+#undef ALONG
+
 /* Mean and variance of every channel. */
 static TARGET void NAME(channel_moments)(const void *input, npy_intp batch, npy_intp channels, npy_intp places, npy_intp first, npy_intp last, double *mean,
                                          double *variance)
@@ -22,10 +71,14 @@ static TARGET void NAME(channel_moments)(const void *input, npy_intp batch, npy_
     for (npy_intp c = first; c < last; c++) {
         mean[c] = variance[c] = 0;
     }
+    if (places == 1) {
+        NAME(moments_side_by_side)(input, batch, channels, first, last, mean, variance);
+        return;
+    }
     for (npy_intp n = 0; n < batch; n++) {
         const T *x = (const T *)input + (n * channels + first) * places;
         for (npy_intp c = first; c < last; c++, x += places) {
-            mean[c] += places == 1 ? (double)*x : NAME(sum_of)(x, places);
+            mean[c] += NAME(sum_of)(x, places);
         }
     }
     for (npy_intp c = first; c < last; c++) {
@@ -77,6 +130,10 @@ static TARGET void NAME(channel_sums)(const void *gradient, const void *input, n
     for (npy_intp c = first; c < last; c++) {
         sum[c] = along[c] = 0;
     }
+    if (places == 1) {
+        NAME(sums_side_by_side)(gradient, input, batch, channels, first, last, mean, scale, sum, along);
+        return;
+    }
     for (npy_intp n = 0; n < batch; n++) {
         const npy_intp skipped = (n * channels + first) * places;
         const T *grad = (const T *)gradient + skipped, *x = (const T *)input + skipped;
@@ -94,6 +151,17 @@ static TARGET void NAME(batch_norm_input)(const void *gradient, const void *inpu
     const T *restrict grad = gradient, *restrict x = input, *mean = means, *scale = scales, *weight = weights;
     T *restrict out = output;
     for (npy_intp n = 0; n < batch; n++) {
+        if (places == 1) {
+            for (npy_intp c = 0; c < channels; c++) {
+                const T by = weight == NULL ? scale[c] : scale[c] * weight[c];
+                const T off = level == NULL ? 0 : (T)level[c], along = level == NULL ? 0 : (T)slope[c] * scale[c];
+                out[c] = (grad[c] - off - (x[c] - mean[c]) * along) * by;
+            }
+            x += channels;
+            grad += channels;
+            out += channels;
+            continue;
+        }
         for (npy_intp c = 0; c < channels; c++, x += places, grad += places, out += places) {
             T centre = mean[c], by = weight == NULL ? scale[c] : scale[c] * weight[c];
             T off = level == NULL ? 0 : (T)level[c], along = level == NULL ? 0 : (T)slope[c] * scale[c];

@@ -93,7 +93,6 @@ WIDE static void wide_b16_to_f32(char *to, npy_intp to_step, const char *from, n
     B16_to_F32(to + i * to_step, to_step, from + i * from_step, from_step, n - i);
 }
 
-/* What is left over goes by a mask: calls of few elements are frequent. */
 WIDEST static inline __m256i b16_of(__m512 x)
 {
     const __m512i half = _mm512_set1_epi32(0x7fff), one = _mm512_set1_epi32(1), quiet = _mm512_set1_epi32(0x7fc0), sign = _mm512_set1_epi32(0x8000);
@@ -101,6 +100,30 @@ WIDEST static inline __m256i b16_of(__m512 x)
     const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(bits, half), _mm512_and_si512(high, one)), 16);
     const __m512i nan = _mm512_or_si512(_mm512_and_si512(high, sign), quiet);
     return _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan));
+}
+
+/* The same of numbers that are no NaN, in the upper halves. */
+WIDEST static inline __m512i b16_above(__m512 x)
+{
+    const __m512i bits = _mm512_castps_si512(x), odd = _mm512_set1_epi32(0x10000), one = _mm512_set1_epi32(1);
+    const __m512i raised = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+    return _mm512_mask_add_epi32(raised, _mm512_test_epi32_mask(bits, odd), raised, one);
+}
+
+/* Two vectors at once. */
+WIDEST static inline __m512i b16_of_two(__m512 x, __m512 y)
+{
+    const __m512i uppers = _mm512_set_epi32(0x3f003d, 0x3b0039, 0x370035, 0x330031, 0x2f002d, 0x2b0029, 0x270025, 0x230021, 0x1f001d, 0x1b0019, 0x170015, 0x130011,
+                                      0x0f000d, 0x0b0009, 0x070005, 0x030001);
+    if (_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q)) {
+        return _mm512_inserti64x4(_mm512_castsi256_si512(b16_of(x)), b16_of(y), 1);
+    }
+    return _mm512_permutex2var_epi16(b16_above(x), uppers, b16_above(y));
+}
+
+WIDEST static inline __m512i f16_of_two(__m512 x, __m512 y)
+{
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)), _mm512_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT), 1);
 }
 
 WIDEST static inline __m512 of_b16(__m256i x)
@@ -118,6 +141,7 @@ WIDEST static inline __m512 of_f16(__m256i x)
     return _mm512_cvtph_ps(x);
 }
 
+/* What is left over goes by a mask: calls of few elements are frequent. */
 #define WIDEST_ROWS(kind, otherwise_from, otherwise_to)                                                                               \
     WIDEST static void widest_f32_to_##kind(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                   \
     {                                                                                                                                      \
@@ -126,6 +150,9 @@ WIDEST static inline __m512 of_f16(__m256i x)
             return;                                                                                                                        \
         }                                                                                                                                  \
         npy_intp i = 0;                                                                                                                    \
+        for (; i + 32 <= n; i += 32) {                                                                                                     \
+            _mm512_storeu_si512(to + 2 * i, kind##_of_two(_mm512_loadu_ps((const float *)(from + 4 * i)), _mm512_loadu_ps((const float *)(from + 4 * i) + 16))); \
+        }                                                                                                                                  \
         for (; i + 16 <= n; i += 16) {                                                                                                     \
             _mm256_storeu_si256((__m256i *)(to + 2 * i), kind##_of(_mm512_loadu_ps((const float *)(from + 4 * i))));                       \
         }                                                                                                                                  \

@@ -82,9 +82,28 @@ int lines_repeat(PyObject *const *operands, int count, int truths)
     return most >= RELEASE_GIL && least < most && (!truths || line_length(large, small) < SHORT_TRUTHS);
 }
 
+/* Dimensions in the order in which the result lies, so that a result that is laid out as a transposed operand is has its lines too. */
+static void order_by_result(Lines *lines)
+{
+    const npy_intp *steps = lines->operand[lines->count].strides;
+    for (int d = 1; d < lines->ndim; d++) {
+        for (int at = d; at > 0 && steps[at - 1] < steps[at] && steps[at - 1] > 0; at--) {
+            for (int k = 0; k <= lines->count; k++) {
+                npy_intp *strides = lines->operand[k].strides, moved = strides[at];
+                strides[at] = strides[at - 1];
+                strides[at - 1] = moved;
+            }
+            const npy_intp size = lines->dims[at];
+            lines->dims[at] = lines->dims[at - 1];
+            lines->dims[at - 1] = size;
+        }
+    }
+}
+
 static void put_together(Lines *lines)
 {
     int ndim = 0;
+    order_by_result(lines);
     for (int k = 0; k < lines->count; k++) {
         if (lines->operand[k].item == 0) {
             memset(lines->operand[k].strides, 0, sizeof(lines->operand[k].strides));

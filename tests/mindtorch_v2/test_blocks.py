@@ -583,3 +583,16 @@ def test_an_extension_of_another_table_is_not_used() -> None:
     required = {**environment, "MINDTORCH_V2_REQUIRE_NATIVE": "1"}
     failed = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, env=required)
     assert failed.returncode == 1 and "build it again" in failed.stderr
+
+
+def test_sums_of_powers_of_two() -> None:
+    x = np.concatenate([np.random.default_rng(0).normal(size=3000) * scale for scale in (1e-3, 1, 40)])
+    for dtype, near in ((np.float32, 4e-6), (np.float64, 1e-14)):
+        a, b = x.astype(dtype), x[::-1].astype(dtype)
+        found = torch.logaddexp2(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+        np.testing.assert_allclose(
+            found, np.logaddexp2(a.astype(np.longdouble), b.astype(np.longdouble)), rtol=near, atol=near
+        )
+    special = torch.tensor([math.inf, -math.inf, math.nan, 0.0, 1e30])
+    a, b = special.repeat(5), special.repeat_interleave(5)
+    np.testing.assert_array_equal(torch.logaddexp2(a, b).numpy(), np.logaddexp2(a.numpy(), b.numpy()))

@@ -85,6 +85,38 @@ def test_operands_of_other_dtypes_are_cast_first(dtype: Any, other: Any) -> None
         assert bits(b * a) == bits(b.to(wide) * a.to(wide)), (first, second)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 0, 1), (2, 1, 0)])
+def test_operands_that_lie_in_another_order_keep_it(order: tuple, dtype: Any) -> None:
+    a, row, place = numbers((40, 30, 50), dtype, 0), numbers((30, 1), dtype, 1), numbers((40, 30, 50), torch.float64, 2)
+    for other in (3, row, a.flip(0), place.to(dtype)):
+        b = other if isinstance(other, int) else other.expand(40, 30, 50).permute(order)
+        got, wanted = (
+            a.permute(order) * b,
+            a.permute(order).contiguous() * (b if isinstance(b, int) else b.contiguous()),
+        )
+        assert got.stride() == a.permute(order).stride() and bits(got) == bits(wanted)
+    told = a.permute(order) > 0
+    assert told.stride() == a.permute(order).stride() and torch.equal(told, a.permute(order).contiguous() > 0)
+
+
+def test_float32_is_rounded_to_bfloat16_half_to_even() -> None:
+    random = np.random.default_rng(0).integers(0, 1 << 32, 5000, dtype=np.uint64).astype(np.uint32)
+    edges = np.array(
+        [0x18000, 0x8000, 0x8001, 0x7FFF, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0x3F808000, 0x3F818000, 0x3F808001],
+        np.uint32,
+    )
+    for n in (5000, 33, 31):
+        values = np.concatenate([edges, random[:n]]).view(np.float32)
+        numbers_alone = values[~np.isnan(values)]
+        for x in (values, numbers_alone, np.ascontiguousarray(numbers_alone[::-1])):
+            found, whole = torch.from_numpy(x).bfloat16(), x.view(np.uint32).astype(np.uint64)
+            rounded = ((whole + 0x7FFF + (whole >> 16 & 1)) >> 16).astype(np.uint16)
+            told = np.isnan(x)
+            assert torch.equal(found.isnan(), torch.from_numpy(told))
+            np.testing.assert_array_equal(found.view(torch.int16).numpy().view(np.uint16)[~told], rounded[~told])
+
+
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 255, 256, 257, 1023, 1025, 5000])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_half_types_of_any_length_are_converted(dtype: Any, n: int) -> None:

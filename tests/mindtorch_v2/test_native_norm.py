@@ -20,7 +20,7 @@ _MASKS = ((True, True, True), [True, False, True], (False, True, False))
 def _inputs() -> Iterator[np.ndarray]:
     generator = np.random.default_rng(3)
     for dtype in (np.float32, np.float64):
-        for shape in ((5, 4), (2, 4, 3, 5), (3, 4, 70), (1, 4, 2, 2, 3), (64, 8), (2, 4, 1, 300), (1, 4, 1)):
+        for shape in ((5, 4), (2, 4, 3, 5), (3, 4, 70), (1, 4, 2, 2, 3), (64, 8), (11, 36), (2, 4, 1, 300), (1, 4, 1)):
             yield (generator.normal(size=shape) * 3 + 1).astype(dtype)
         wide = (generator.normal(size=(2, 3, 5, 4)) * 2).astype(dtype)
         yield wide.transpose(0, 3, 1, 2)
