@@ -10,23 +10,103 @@
 #include "blocks.h"
 #include "elementary.h"
 
+#if HAS_WIDE
+#include <immintrin.h>
+#endif
+
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+/* Note [Whole vectors]. A loop goes over whole vectors of its processor. The elements after them are moved to a vector of their own, of which the same
+ * loop computes all: what compilers write for the rest, narrower vectors and then single elements, is longer than the loop itself, and slower. */
+#define SHORT static inline __attribute__((always_inline)) void
+
+SHORT take_16(char *to, const char *from, size_t bytes)
+{
+    memset(to, 0, 16);
+    memcpy(to, from, bytes);
+}
+
+SHORT give_16(char *to, const char *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
+#if HAS_WIDE
+WIDE SHORT take_32(char *to, const char *from, size_t bytes)
+{
+    __m256i left = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)bytes / 4), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    _mm256_store_si256((__m256i *)to, _mm256_maskload_epi32((const int *)from, left));
+}
+
+WIDE SHORT give_32(char *to, const char *from, size_t bytes)
+{
+    __m256i left = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)bytes / 4), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    _mm256_maskstore_epi32((int *)to, left, _mm256_load_si256((const __m256i *)from));
+}
+
+WIDEST SHORT take_64(char *to, const char *from, size_t bytes)
+{
+    _mm512_store_si512(to, _mm512_maskz_loadu_epi32((__mmask16)_bzhi_u32(0xFFFF, (unsigned)bytes / 4), from));
+}
+
+WIDEST SHORT give_64(char *to, const char *from, size_t bytes)
+{
+    _mm512_mask_storeu_epi32(to, (__mmask16)_bzhi_u32(0xFFFF, (unsigned)bytes / 4), _mm512_load_si512(from));
+}
+#endif
+
+/* `operands` are masks, of all and, from bit 8 on, of those that have more than one element; there are not more arguments than fit into registers. */
+#define REST(vector)                                                                                                                       \
+    static __attribute__((noinline)) void rest_##vector(BlockLoop loop, const void *const *sources, char *target, npy_intp n,               \
+                                                        unsigned operands, npy_intp width)                                                 \
+    {                                                                                                                                      \
+        char room[BLOCK_SOURCES + 1][vector] __attribute__((aligned(vector)));                                                             \
+        const void *left[BLOCK_SOURCES];                                                                                                   \
+        const size_t bytes = (size_t)(n * width) % vector;                                                                                 \
+        const npy_intp from = n * width - (npy_intp)bytes;                                                                                 \
+        for (int k = 0; operands >> k & 1; k++) {                                                                                          \
+            left[k] = sources[k];                                                                                                          \
+            if (operands >> (k + 8) & 1) {                                                                                                 \
+                take_##vector(room[k], (const char *)sources[k] + from, bytes);                                                            \
+                left[k] = room[k];                                                                                                         \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        loop(left, room[BLOCK_SOURCES], vector / width);                                                                                   \
+        give_##vector(target + from, room[BLOCK_SOURCES], bytes);                                                                          \
+    }
+
+REST(16)
+#if HAS_WIDE
+WIDE REST(32)
+WIDEST REST(64)
+#endif
+#define REST_OF(vector) REST_OF_(vector)
+#define REST_OF_(vector) rest_##vector
+
 /* Of each operand: where it is, and its element at i; a number is the same at every i. An operand may be the target itself. */
-#define ARRAY(name, at) const T *name##s = sources[at];
+#define ARRAY(name, at)                                                                                                                    \
+    const T *name##s = sources[at];                                                                                                        \
+    masks |= 257u << at;
 #define ELEMENT(name) T name = name##s[i];
-#define NUMBER(name, at) T name = *(const T *)sources[at];
+#define NUMBER(name, at)                                                                                                                   \
+    T name = *(const T *)sources[at];                                                                                                      \
+    masks |= 1u << at;
 #define LOOP(name, operands, elements, expression)                                                                                         \
     static TARGET void NAME(name)(const void *const *sources, void *target, npy_intp n)                                                    \
     {                                                                                                                                      \
         T *results = target;                                                                                                               \
-        operands INDEPENDENT for (npy_intp i = 0; i < n; i++)                                                                              \
+        unsigned masks = 0;                                                                                                                \
+        const npy_intp whole = n & -(npy_intp)(VECTOR_BYTES / sizeof(T));                                                                  \
+        operands INDEPENDENT for (npy_intp i = 0; i < whole; i++)                                                                          \
         {                                                                                                                                  \
             elements results[i] = expression;                                                                                              \
+        }                                                                                                                                  \
+        if (whole != n) {                                                                                                                  \
+            REST_OF(VECTOR_BYTES)(NAME(name), sources, target, n, masks, sizeof(T));                                                       \
         }                                                                                                                                  \
     }
 

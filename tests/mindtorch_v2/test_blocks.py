@@ -81,7 +81,7 @@ def battery(dtype: Any, count: int, seed: int = 0) -> np.ndarray:
     return rng.permutation(np.concatenate([values, rest.astype(dtype)]))[:count]
 
 
-def run(opcode: int, sources: tuple, shape: tuple | None = None, dtype: Any = None) -> np.ndarray:
+def run(opcode: int, sources: tuple, shape: tuple | None = None, dtype: Any = None, out: Any = None) -> np.ndarray:
     """One instruction; arrays, and numbers as immediates."""
     arrays = [
         np.broadcast_to(s, shape) if shape is not None and s.ndim else s for s in sources if isinstance(s, np.ndarray)
@@ -89,7 +89,8 @@ def run(opcode: int, sources: tuple, shape: tuple | None = None, dtype: Any = No
     numbers = [float(s) for s in sources if not isinstance(s, np.ndarray)]
     dtype = dtype or next(a.dtype for a in arrays if a.dtype != bool)
     shape = arrays[0].shape if shape is None else shape
-    out = np.empty(shape, bool if native.extension.loops()[opcode][2] else dtype)
+    if out is None:
+        out = np.empty(shape, bool if native.extension.loops()[opcode][2] else dtype)
     at, immediate = itertools.count(), itertools.count(len(arrays) + 1)
     slots = tuple(next(at) if isinstance(s, np.ndarray) else next(immediate) for s in sources)
     program = native.extension.Program(
@@ -254,6 +255,22 @@ def test_bits_do_not_depend_on_the_place(opcode: int, kinds: str, width: int, ve
     for start, length in [(1, 4999), (BLOCK - 1, 2), (17, BLOCK)] + [(3 * n + 5, n) for n in range(1, 70)]:
         part = slice(start, start + length)
         assert_bits(run(opcode, sources(part)), whole[part], part)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("opcode", "kinds"), loops())
+def test_what_stands_beside_an_output_stays(opcode: int, kinds: str, width: int, vectors: int) -> None:
+    if native.extension.loops()[opcode][2]:
+        pytest.skip("truths are stored from a block")
+    dtype, own = WIDTHS[width], kinds.index("T")
+    for n in range(1, 40):
+        sources = [battery(dtype, n, seed) if kind == "T" else NUMBERS[seed % 4] for seed, kind in enumerate(kinds)]
+        around = np.full(n + 40, 7.5, dtype)
+        out = around[20 : 20 + n]
+        out[:] = sources[own]
+        wanted = run(opcode, tuple(sources))
+        assert_bits(run(opcode, (*sources[:own], out, *sources[own + 1 :]), out=out), wanted, n)
+        assert (around[:20] == 7.5).all() and (around[20 + n :] == 7.5).all(), n
 
 
 @pytest.mark.parametrize("width", WIDTHS)
