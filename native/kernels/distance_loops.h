@@ -9,21 +9,27 @@
 
 #define LANES 8
 
-/* The sum of the powers of the differences of two rows, or their maximum; in LANES sums, so that it is vectorised. */
+/* The sum of the powers of the differences of two rows, or their maximum; in LANES sums, so that it is vectorised. Past the rows' ends stand zeros. */
 #define ADD_UP(name, start, step)                                                                                                          \
     INLINED T NAME(name)(const T *restrict a, const T *restrict b, npy_intp n)                                                             \
     {                                                                                                                                      \
-        T sums[LANES] = {0}, total = 0;                                                                                                    \
-        npy_intp i = 0;                                                                                                                    \
-        for (; i + LANES <= n; i += LANES) {                                                                                               \
+        T sums[LANES] = {0}, total = 0, left[2][LANES] = {{0}};                                                                            \
+        const npy_intp whole = n & -(npy_intp)LANES;                                                                                       \
+        for (npy_intp i = 0; i < n; i += LANES) {                                                                                          \
+            if (i == whole) {                                                                                                              \
+                for (npy_intp l = 0; l < n - whole; l++) {                                                                                 \
+                    left[0][l] = a[l];                                                                                                     \
+                    left[1][l] = b[l];                                                                                                     \
+                }                                                                                                                          \
+                a = left[0];                                                                                                               \
+                b = left[1];                                                                                                               \
+            }                                                                                                                              \
             for (int l = 0; l < LANES; l++) {                                                                                              \
-                const T d = FABS(a[i + l] - b[i + l]), sum = sums[l];                                                                      \
+                const T d = FABS(a[l] - b[l]), sum = sums[l];                                                                              \
                 sums[l] = step;                                                                                                            \
             }                                                                                                                              \
-        }                                                                                                                                  \
-        for (int l = 0; i < n; i++, l++) {                                                                                                 \
-            const T d = FABS(a[i] - b[i]), sum = sums[l];                                                                                  \
-            sums[l] = step;                                                                                                                \
+            a += LANES;                                                                                                                    \
+            b += LANES;                                                                                                                    \
         }                                                                                                                                  \
         for (int l = 0; l < LANES; l++) {                                                                                                  \
             const T d = sums[l], sum = total;                                                                                              \
@@ -37,7 +43,7 @@ ADD_UP(sum_sizes, sum + d, sum + d)
 ADD_UP(sum_squares, sum + d, sum + d * d)
 ADD_UP(largest, d > sum || d != d ? d : sum, d > sum || d != d ? d : sum)
 
-INLINED T NAME(distance)(const T *a, const T *b, npy_intp n, double p)
+static TARGET __attribute__((noinline)) T NAME(distance)(const T *a, const T *b, npy_intp n, double p)
 {
     if (p == 2) {
         const T sum = NAME(sum_squares)(a, b, n);
@@ -91,7 +97,7 @@ static TARGET void NAME(distances_between)(const void *first, npy_intp rows, con
     }
 
 /* Adds the gradient of a pair's distance to that of `a`, and takes it from that of `b` where there is one. */
-INLINED void NAME(add_share)(T grad, T length, const T *restrict a, const T *restrict b, npy_intp n, double p, T *restrict of_a, T *restrict of_b)
+static TARGET __attribute__((noinline)) void NAME(add_share)(T grad, T length, const T *restrict a, const T *restrict b, npy_intp n, double p, T *restrict of_a, T *restrict of_b)
 {
     if (p == 0 || length == 0) {
         return;

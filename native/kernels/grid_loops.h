@@ -104,8 +104,11 @@ INLINED void NAME(find_taps)(T at, npy_intp size, const Sampling *s, NAME(Taps) 
 }
 
 /* The combinations of neighbours of up to CHUNK places: elements of the plane (the first one where they are outside), weights, and slopes by
- * dimension. */
+ * dimension. Loops over them go on to a multiple of LANES, where the last places are none. */
+#define LANES 16
+#define UP_TO_LANES(count) (((count) + LANES - 1) & -(npy_intp)LANES)
 typedef struct {
+    T grid[2 * CHUNK], grad[CHUNK];
     npy_int32 element[MOST_TAPS][CHUNK], outside[MOST_TAPS][CHUNK];
     T weight[MOST_TAPS][CHUNK], slope[3][MOST_TAPS][CHUNK];
     T share[MOST_TAPS][CHUNK]; /* the sum over channels of gradients times elements */
@@ -115,6 +118,13 @@ static TARGET void NAME(find_chunk)(const T *grid, npy_intp count, const Samplin
 {
     const int dims = s->dims, each = s->mode == BICUBIC ? 4 : s->mode == NEAREST ? 1 : 2;
     NAME(Taps) lines[3];
+    for (int k = 0; k < s->taps; k++) {
+        for (npy_intp p = count; p < UP_TO_LANES(count); p++) {
+            chunk->outside[k][p] = -1;
+            chunk->element[k][p] = 0;
+            chunk->weight[k][p] = 0;
+        }
+    }
     for (npy_intp p = 0; p < count; p++, grid += dims) {
         for (int d = 0; d < dims; d++) {
             NAME(find_taps)(grid[dims - 1 - d], s->sizes[d], s, &lines[d]);
@@ -143,22 +153,22 @@ static TARGET void NAME(find_chunk)(const T *grid, npy_intp count, const Samplin
     }
 }
 
-/* The same for the four neighbours of places in an image that is not reflected, without branches: `border` and `backward` are constants where it is inlined. */
-INLINED void NAME(squares)(const T *restrict grid, npy_intp count, const Sampling *s, int border, int backward, NAME(Chunk) *restrict chunk)
+/* The same for the four neighbours of places in an image that is not reflected, without branches: `backward` is a constant where it is inlined. Without
+ * a border no place is beyond the bounds. */
+INLINED void NAME(squares)(const T *restrict grid, npy_intp count, const Sampling *s, int backward, NAME(Chunk) *restrict chunk)
 {
     const T wide = (T)s->sizes[1], high = (T)s->sizes[0], edge = s->corners ? 0 : (T)0.5;
     const T to_x = s->corners ? (wide - 1) / 2 : wide / 2, to_y = s->corners ? (high - 1) / 2 : high / 2;
+    const int border = s->padding == BORDER;
+    const T least = border ? 0 : -(T)INFINITY, most_x = border ? wide - 1 : (T)INFINITY, most_y = border ? high - 1 : (T)INFINITY;
     const npy_int32 width = (npy_int32)s->sizes[1];
-    for (npy_intp p = 0; p < count; p++) {
-        T x = (grid[2 * p] + 1) * to_x - edge, y = (grid[2 * p + 1] + 1) * to_y - edge, slope_x = to_x, slope_y = to_y;
-        if (border) {
-            slope_x = (x > 0) & (x < wide - 1) ? to_x : 0;
-            slope_y = (y > 0) & (y < high - 1) ? to_y : 0;
-            x = x > 0 ? x : 0; /* NaN too */
-            x = x > wide - 1 ? wide - 1 : x;
-            y = y > 0 ? y : 0;
-            y = y > high - 1 ? high - 1 : y;
-        }
+    for (npy_intp p = 0; p < UP_TO_LANES(count); p++) {
+        T x = (grid[2 * p] + 1) * to_x - edge, y = (grid[2 * p + 1] + 1) * to_y - edge;
+        const T slope_x = (x > least) & (x < most_x) ? to_x : 0, slope_y = (y > least) & (y < most_y) ? to_y : 0;
+        x = x > least ? x : least; /* NaN too */
+        x = x > most_x ? most_x : x;
+        y = y > least ? y : least;
+        y = y > most_y ? most_y : y;
         const T left = FLOOR(x), top = FLOOR(y), part_x = x - left, part_y = y - top, rest_x = 1 - part_x, rest_y = 1 - part_y;
         const int in_left = (left >= 0) & (left <= wide - 1), in_right = (left >= -1) & (left <= wide - 2);
         const int in_top = (top >= 0) & (top <= high - 1), in_bottom = (top >= -1) & (top <= high - 2);
@@ -191,17 +201,15 @@ INLINED void NAME(squares)(const T *restrict grid, npy_intp count, const Samplin
 
 static TARGET void NAME(find_squares)(const T *restrict grid, npy_intp count, const Sampling *s, int backward, NAME(Chunk) *restrict chunk)
 {
-    if (s->padding == BORDER && backward) {
-        NAME(squares)(grid, count, s, 1, 1, chunk);
+    if (count < CHUNK) {
+        memset(chunk->grid, 0, sizeof(chunk->grid));
+        grid = memcpy(chunk->grid, grid, 2 * (size_t)count * sizeof(T));
     }
-    else if (s->padding == BORDER) {
-        NAME(squares)(grid, count, s, 1, 0, chunk);
-    }
-    else if (backward) {
-        NAME(squares)(grid, count, s, 0, 1, chunk);
+    if (backward) {
+        NAME(squares)(grid, count, s, 1, chunk);
     }
     else {
-        NAME(squares)(grid, count, s, 0, 0, chunk);
+        NAME(squares)(grid, count, s, 0, chunk);
     }
 }
 
@@ -210,9 +218,10 @@ static TARGET void NAME(find)(const T *grid, npy_intp count, const Sampling *s, 
     (s->dims == 2 && s->mode == BILINEAR && s->padding != REFLECTION ? NAME(find_squares) : NAME(find_chunk))(grid, count, s, backward, chunk);
 }
 
-#if VECTOR_BYTES == 64
 /* The elements of a plane for the places of a vector from p on, 0 outside: what is outside is not read. */
-INLINED void NAME(gather_some)(const T *plane, npy_intp p, int taps, const NAME(Chunk) *chunk, T *out)
+#if VECTOR_BYTES == 64
+#define GATHERED ((npy_intp)(64 / sizeof(T)))
+INLINED void NAME(gather_some)(const T *restrict plane, npy_intp p, int taps, const NAME(Chunk) *restrict chunk, T *restrict out)
 {
 #if IS_DOUBLE
     __m512d total = _mm512_setzero_pd();
@@ -221,7 +230,7 @@ INLINED void NAME(gather_some)(const T *plane, npy_intp p, int taps, const NAME(
         const __m512d value = _mm512_mask_i32gather_pd(_mm512_setzero_pd(), _mm256_testn_epi32_mask(outside, outside), element, plane, 8);
         total = _mm512_fmadd_pd(value, _mm512_loadu_pd(&chunk->weight[k][p]), total);
     }
-    _mm512_storeu_pd(out + p, total);
+    _mm512_storeu_pd(out, total);
 #else
     __m512 total = _mm512_setzero_ps();
     for (int k = 0; k < taps; k++) {
@@ -229,27 +238,34 @@ INLINED void NAME(gather_some)(const T *plane, npy_intp p, int taps, const NAME(
         const __m512 value = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), _mm512_testn_epi32_mask(outside, outside), element, plane, 4);
         total = _mm512_fmadd_ps(value, _mm512_loadu_ps(&chunk->weight[k][p]), total);
     }
-    _mm512_storeu_ps(out + p, total);
+    _mm512_storeu_ps(out, total);
 #endif
+}
+#else
+#define GATHERED LANES
+INLINED void NAME(gather_some)(const T *restrict plane, npy_intp p, int taps, const NAME(Chunk) *restrict chunk, T *restrict out)
+{
+    for (npy_intp i = 0; i < LANES; i++) {
+        T total = 0;
+        for (int k = 0; k < taps; k++) {
+            const T value = plane[chunk->element[k][p + i]];
+            total += (chunk->outside[k][p + i] ? 0 : value) * chunk->weight[k][p + i];
+        }
+        out[i] = total;
+    }
 }
 #endif
 
-/* One plane at the places of a chunk; `taps` is a constant where it is inlined. */
+/* One plane at the places of a chunk; `taps` may be a constant where it is inlined. */
 INLINED void NAME(gather)(const T *restrict plane, npy_intp count, int taps, const NAME(Chunk) *restrict chunk, T *restrict out)
 {
-    npy_intp p = 0;
-#if VECTOR_BYTES == 64
-    for (; p + (npy_intp)(64 / sizeof(T)) <= count; p += (npy_intp)(64 / sizeof(T))) {
-        NAME(gather_some)(plane, p, taps, chunk, out);
-    }
-#endif
-    for (; p < count; p++) {
-        T total = 0;
-        for (int k = 0; k < taps; k++) {
-            const T value = plane[chunk->element[k][p]];
-            total += (chunk->outside[k][p] ? 0 : value) * chunk->weight[k][p];
+    T room[GATHERED];
+    for (npy_intp p = 0; p < count; p += GATHERED) {
+        const int whole = p + GATHERED <= count;
+        NAME(gather_some)(plane, p, taps, chunk, whole ? out + p : room);
+        if (!whole) {
+            memcpy(out + p, room, (size_t)(count - p) * sizeof(T));
         }
-        out[p] = total;
     }
 }
 
@@ -266,18 +282,11 @@ static TARGET int NAME(sample)(const T *input, const T *grid, const Sampling *s,
             for (npy_intp c = 0; c < s->channels; c++) {
                 const T *plane = input + (n * s->channels + c) * s->volume;
                 T *to = out + (n * s->channels + c) * s->places + first;
-                switch (s->taps) {
-                case 1:
-                    NAME(gather)(plane, count, 1, chunk, to);
-                    break;
-                case 4:
+                if (s->taps == 4) {
                     NAME(gather)(plane, count, 4, chunk, to);
-                    break;
-                case 8:
-                    NAME(gather)(plane, count, 8, chunk, to);
-                    break;
-                default:
-                    NAME(gather)(plane, count, 16, chunk, to);
+                }
+                else {
+                    NAME(gather)(plane, count, s->taps, chunk, to);
                 }
             }
         }
@@ -294,6 +303,7 @@ static TARGET int NAME(sample_backward)(const T *grad, const T *input, const T *
         return 0;
     }
     const int dims = s->dims;
+    memset(chunk->grad, 0, sizeof(chunk->grad));
     for (npy_intp n = 0; n < s->batch; n++) {
         for (npy_intp first = 0; first < s->places; first += CHUNK) {
             const npy_intp count = s->places - first < CHUNK ? s->places - first : CHUNK, at = n * s->places + first;
@@ -302,6 +312,9 @@ static TARGET int NAME(sample_backward)(const T *grad, const T *input, const T *
             for (npy_intp c = 0; c < s->channels; c++) {
                 const npy_intp plane = (n * s->channels + c) * s->volume;
                 const T *from = grad + (n * s->channels + c) * s->places + first;
+                if (count < CHUNK) {
+                    from = memcpy(chunk->grad, from, (size_t)count * sizeof(T));
+                }
                 for (int k = 0; k < s->taps; k++) {
                     const npy_int32 *element = chunk->element[k], *outside = chunk->outside[k];
                     for (npy_intp p = 0; p < count && of_input != NULL; p++) {
@@ -309,7 +322,7 @@ static TARGET int NAME(sample_backward)(const T *grad, const T *input, const T *
                             of_input[plane + element[p]] += from[p] * chunk->weight[k][p];
                         }
                     }
-                    for (npy_intp p = 0; p < count; p++) {
+                    for (npy_intp p = 0; p < UP_TO_LANES(count); p++) {
                         const T value = input[plane + element[p]];
                         chunk->share[k][p] += from[p] * (outside[p] ? 0 : value);
                     }
@@ -334,3 +347,6 @@ static TARGET int NAME(sample_backward)(const T *grad, const T *input, const T *
 #undef FABS
 #undef FMOD
 #undef RINT
+#undef LANES
+#undef UP_TO_LANES
+#undef GATHERED
