@@ -9,7 +9,7 @@
 #define T npy_int64
 #define LEAST NPY_MIN_INT64
 #define MOST NPY_MAX_INT64
-#define TARGET
+#define TARGET PLAIN
 #include LOOPS
 #undef NAME
 #define NAME(name) name##_int32_plain

@@ -13,7 +13,7 @@
 #define IS_DOUBLE 0
 
 #define NAME(name) name##_float_plain
-#define TARGET
+#define TARGET PLAIN
 #define VECTOR_BYTES 16
 #define FUSED 0
 #include LOOPS
@@ -50,7 +50,7 @@
 #define IS_DOUBLE 1
 
 #define NAME(name) name##_double_plain
-#define TARGET
+#define TARGET PLAIN
 #define VECTOR_BYTES 16
 #define FUSED 0
 #include LOOPS
