@@ -1,20 +1,55 @@
 /* Products of float matrices, for processors with vectors of 512 bits.
  *
- * As in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of b, DEEP rows of COLUMNS columns, is copied so that
- * it stays in the second cache and is read in order; tiles of the result stay in registers. A block that is small, or of few rows of a, is read where
- * it lies, and so are the rows of a unless copying them is worth it.
+ * As in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of a, DEEP columns of its rows, is copied so that it
+ * stays in the second cache and is read in order; panels of b, of two vectors of columns, are copied one after the other into the first; tiles of the
+ * result stay in registers. What is copied next is fetched meanwhile. Rows of a, and a b that is small or meets few rows, are read where they lie unless
+ * copying them is worth it.
  */
 #include "gemm.h"
 
-#define COLUMNS 512         /* of a block of b */
-#define DEEP 256            /* rows of a block of b: those of a tile are 32 KiB of the first cache */
+#define DEEP 384            /* rows of a panel of b, or fewer: so that the blocks of k are even */
+#define CHUNK 16            /* of k, a line's of floats: after each some lines are fetched */
+#define A_BYTES 786432      /* of a block of a */
 #define DIRECT_BYTES 262144 /* a block of b within so many bytes is read where it lies */
 #define WORTH_PACKING 192   /* columns for which the rows of a are copied */
 #define PRODUCTS_EACH 65536 /* multiplications that are worth a thread, by a vector of 16 */
+#define KEPT_BYTES 1048576  /* of the memory that is kept for copies */
 
 #if HAS_WIDE
+#include <stdatomic.h>
+
 #include "tiles.h"
 #include "turn.h"
+
+/* Memory for copies. A few pieces are kept, whichever threads they are for, so that their pages need not be made anew. */
+typedef struct {
+    void *memory;
+    size_t size;
+} Space;
+
+static void *_Atomic kept[4];
+
+static int take_space(Space *space, size_t size)
+{
+    space->size = (size + 63) / 64 * 64;
+    for (int i = 0; i < 4 && size > KEPT_BYTES / 16 && size <= KEPT_BYTES; i++) {
+        space->size = KEPT_BYTES;
+        if ((space->memory = atomic_exchange(&kept[i], NULL)) != NULL) {
+            return 1;
+        }
+    }
+    space->memory = aligned_alloc(64, space->size);
+    return space->memory != NULL;
+}
+
+static void give_space(const Space *space)
+{
+    void *memory = space->memory;
+    for (int i = 0; i < 4 && memory != NULL && space->size == KEPT_BYTES; i++) {
+        memory = atomic_exchange(&kept[i], memory);
+    }
+    free(memory);
+}
 
 #define T float
 #define V __m512
@@ -63,7 +98,14 @@ void pack_columns(const float *b, npy_intp b_row, npy_intp columns, npy_intp k, 
 
 void gemm_packed(const Gemm *g)
 {
-    rows_by_block_float(g, g->m, g->n, g->k, g->a, g->b, 0, 1, g->c, g->bias, NULL);
+    Block_float s = {g->k, g->a_row, 0, g->c_row, 0, (float)g->alpha, (float)g->beta, NULL, 0, 0, 0, 0};
+    const Next_float none = {g->b, 0, 0, 0, 0, NULL};
+    for (npy_intp j = 0; j < g->n; j += 32) {
+        const npy_intp columns = g->n - j < 32 ? g->n - j : 32, vectors = columns > 16 ? 2 : 1;
+        s.b_row = vectors * 16;
+        by_panel_float(&s, g->m, g->a, 1, NULL, 0, (const float *)g->b + j * g->k, (int)vectors, (float *)g->c + j, g->beta != 0,
+                       g->bias == NULL ? NULL : (const float *)g->bias + j, (__mmask16)((1U << (columns - (vectors - 1) * 16)) - 1), &none);
+    }
 }
 
 void pack_rows(const float *a, npy_intp a_row, npy_intp rows, npy_intp k, float *to)

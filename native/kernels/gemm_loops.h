@@ -1,69 +1,100 @@
 /* Included once for each type: T, LANES elements in a vector V, and the intrinsics F(name) of its width.
  *
- * A tile of the result, of up to ROWS rows and two vectors, stays in registers while k goes by: for each k two vectors of b and one element of a for
- * each row. Loads and stores of the last vector have a mask.
+ * A tile of the result, of up to MOST_ROWS rows and two vectors, stays in registers while k goes by: for each k two vectors of b and one element of a for
+ * each row. The vectors of b are whole; what of the last one is no column is not stored.
  */
 
-/* c (rows, columns of the mask) = alpha * a b + beta * c + bias. Row i of a is `a_row` elements on, its element p `a_k` further; row p of b `b_row`. */
-#define TILE(name, R, VECTORS, A_ROW, A_K)                                                                                                 \
-    WIDEST static void NAME(name)(const Gemm *g, npy_intp k, const T *a, npy_intp a_row, const T *b, npy_intp b_row, T *c, MASK mask,      \
-                                  const T *bias)                                                                                           \
+/* What the tiles of a block share. Row i of a is `a_row` elements on where it is not packed; row p of b `b_row`. */
+typedef struct {
+    npy_intp k, a_row, b_row, c_row, old_row;
+    T alpha, beta;
+    const T *next; /* comes into the second cache meanwhile: so many lines, `next_row` from each other, for each CHUNK of k, `next_step` further */
+    npy_intp lines, next_row, next_step, quiet; /* but none where no more than so much is left of k */
+} NAME(Block);
+
+#define FETCH(VECTORS, from)                                                                                                               \
+    _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++) {                                                                            \
+        _mm_prefetch((const char *)((from) + j * LANES), _MM_HINT_T0);                                                                     \
+    }
+
+/* c (rows, columns of the mask) = alpha * a b + beta * old + bias. What is there of c comes into the first cache while k goes by, a row at a time: many
+ * lines at once would hold up those of a. */
+#define TILE(name, R, VECTORS, PACKED)                                                                                                     \
+    WIDEST static void NAME(name)(const NAME(Block) *s, const T *a, const T *b, T *c, const T *old, const T *bias, MASK mask)              \
     {                                                                                                                                      \
+        const npy_intp a_row = PACKED ? 1 : s->a_row, a_k = PACKED ? R : 1, b_row = s->b_row, c_row = s->c_row, chunk = PACKED ? CHUNK : s->k;\
         V sum[R][VECTORS];                                                                                                                 \
         _Pragma("GCC unroll 14") for (int i = 0; i < R; i++) {                                                                             \
             _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++) {                                                                    \
                 sum[i][j] = F(setzero)();                                                                                                  \
             }                                                                                                                              \
         }                                                                                                                                  \
-        (void)a_row;                                                                                                                       \
-        for (npy_intp p = 0; p < k; p++) {                                                                                                 \
-            V right[VECTORS];                                                                                                              \
-            _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS - 1; j++) {                                                                \
-                right[j] = F(loadu)(b + j * LANES);                                                                                        \
-            }                                                                                                                              \
-            right[VECTORS - 1] = F(maskz_loadu)(mask, b + (VECTORS - 1) * LANES);                                                          \
-            for (int j = 0; j < VECTORS; j++) {                                                                                            \
-                _mm_prefetch((const char *)(b + AHEAD * b_row + j * LANES), _MM_HINT_T0);                                                  \
-            }                                                                                                                              \
-            b += b_row;                                                                                                                    \
-            _Pragma("GCC unroll 14") for (int i = 0; i < R; i++)                                                                           \
-            {                                                                                                                              \
-                const V left = F(set1)(a[i * (A_ROW)]);                                                                                    \
-                _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++) {                                                                \
-                    sum[i][j] = F(fmadd)(left, right[j], sum[i][j]);                                                                       \
-                }                                                                                                                          \
-            }                                                                                                                              \
-            a += A_K;                                                                                                                      \
+        npy_intp row = PACKED ? R + 2 - (s->k + CHUNK - 1) / CHUNK : R;                                                                    \
+        const T *fetched = c, *next = s->next;                                                                                             \
+        _Pragma("GCC unroll 1") for (npy_intp i = 0; i < R && i < row; i++, fetched += c_row) {                                            \
+            FETCH(VECTORS, fetched)                                                                                                        \
         }                                                                                                                                  \
-        const V alpha = F(set1)((T)g->alpha), beta = F(set1)((T)g->beta);                                                                  \
-        _Pragma("GCC unroll 14") for (int i = 0; i < R; i++, c += g->c_row)                                                                \
+        for (npy_intp left = s->k; left > 0; left -= chunk, row++) {                                                                       \
+            _Pragma("GCC unroll 1") for (npy_intp p = left < chunk ? left : chunk; p > 0; p--)                                             \
+            {                                                                                                                              \
+                V right[VECTORS];                                                                                                          \
+                _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++) {                                                                \
+                    right[j] = F(loadu)(b + j * LANES);                                                                                    \
+                }                                                                                                                          \
+                if (!(PACKED)) {                                                                                                           \
+                    FETCH(VECTORS, b + AHEAD * b_row)                                                                                      \
+                }                                                                                                                          \
+                b += b_row;                                                                                                                \
+                _Pragma("GCC unroll 14") for (int i = 0; i < R; i++)                                                                       \
+                {                                                                                                                          \
+                    const V one = F(set1)(a[i * a_row]);                                                                                   \
+                    _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++) {                                                            \
+                        sum[i][j] = F(fmadd)(one, right[j], sum[i][j]);                                                                    \
+                    }                                                                                                                      \
+                }                                                                                                                          \
+                a += a_k;                                                                                                                  \
+            }                                                                                                                              \
+            if (PACKED) {                                                                                                                  \
+                if (row >= 0 && row < R) {                                                                                                 \
+                    FETCH(VECTORS, fetched)                                                                                                \
+                    fetched += c_row;                                                                                                      \
+                }                                                                                                                          \
+                const T *line = next;                                                                                                      \
+                _Pragma("GCC unroll 1") for (npy_intp i = left > s->quiet ? s->lines : 0; i > 0; i--, line += s->next_row) {               \
+                    _mm_prefetch((const char *)line, _MM_HINT_T1);                                                                         \
+                }                                                                                                                          \
+                next += s->next_step;                                                                                                      \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        const V alpha = F(set1)(s->alpha), beta = F(set1)(s->beta);                                                                        \
+        V added[VECTORS];                                                                                                                  \
+        _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++) {                                                                        \
+            added[j] = F(maskz_loadu)(j == VECTORS - 1 ? mask : (MASK)-1, bias + j * LANES);                                               \
+        }                                                                                                                                  \
+        _Pragma("GCC unroll 14") for (int i = 0; i < R; i++, c += c_row, old += s->old_row)                                                \
         {                                                                                                                                  \
             _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++) {                                                                    \
                 const MASK part = j == VECTORS - 1 ? mask : (MASK)-1;                                                                      \
-                V value = F(mul)(alpha, sum[i][j]);                                                                                        \
-                if (g->beta != 0) {                                                                                                        \
-                    value = F(fmadd)(beta, F(maskz_loadu)(part, c + j * LANES), value);                                                    \
-                }                                                                                                                          \
-                if (bias != NULL) {                                                                                                        \
-                    value = F(add)(value, F(maskz_loadu)(part, bias + j * LANES));                                                         \
-                }                                                                                                                          \
-                F(mask_storeu)(c + j * LANES, part, value);                                                                                \
+                const V before = F(fmadd)(beta, F(maskz_loadu)(part, old + j * LANES), added[j]);                                          \
+                F(mask_storeu)(c + j * LANES, part, F(fmadd)(alpha, sum[i][j], before));                                                   \
             }                                                                                                                              \
         }                                                                                                                                  \
     }
 #define TILES(R)                                                                                                                           \
-    TILE(packed_##R##_1, R, 1, 1, R)                                                                                                       \
-    TILE(packed_##R##_2, R, 2, 1, R)                                                                                                       \
-    TILE(direct_##R##_1, R, 1, a_row, 1)                                                                                                   \
-    TILE(direct_##R##_2, R, 2, a_row, 1)
+    TILE(packed_##R##_1, R, 1, 1)                                                                                                          \
+    TILE(packed_##R##_2, R, 2, 1)                                                                                                          \
+    TILE(direct_##R##_1, R, 1, 0)                                                                                                          \
+    TILE(direct_##R##_2, R, 2, 0)
 
 TILE_ROWS(TILES)
 
-typedef void (*NAME(Tile))(const Gemm *, npy_intp, const T *, npy_intp, const T *, npy_intp, T *, MASK, const T *);
+typedef void (*NAME(Tile))(const NAME(Block) *, const T *, const T *, T *, const T *, const T *, MASK);
 
-#define ENTRY(R) [R] = {{NAME(packed_##R##_1), NAME(packed_##R##_2)}, {NAME(direct_##R##_1), NAME(direct_##R##_2)}},
+#define ENTRY(R) [R] = {{NAME(direct_##R##_1), NAME(direct_##R##_2)}, {NAME(packed_##R##_1), NAME(packed_##R##_2)}},
 static const NAME(Tile) NAME(tiles)[MOST_ROWS + 1][2][2] = {TILE_ROWS(ENTRY)};
 #undef ENTRY
+
+static const T NAME(nothing)[2 * LANES] __attribute__((aligned(64)));
 
 /* to[p * step + i] = from[i * row + p] for k elements of `rows` rows, at most LANES; what is beyond them becomes 0, up to `step` or LANES. */
 WIDEST static void NAME(turn)(const T *from, npy_intp row, npy_intp rows, npy_intp k, T *to, npy_intp step, npy_intp kept)
@@ -87,7 +118,7 @@ WIDEST static void NAME(turn)(const T *from, npy_intp row, npy_intp rows, npy_in
     }
 }
 
-/* Rows of a, R at a time, as the tiles read them: p by p. */
+/* Rows of a, as a tile reads them: p by p. */
 WIDEST static void NAME(pack_rows)(const T *a, npy_intp a_row, npy_intp a_k, npy_intp rows, npy_intp k, T *to)
 {
     if (a_k == 1 && rows <= LANES) {
@@ -98,13 +129,13 @@ WIDEST static void NAME(pack_rows)(const T *a, npy_intp a_row, npy_intp a_k, npy
         NAME(turn)(a + LANES * a_row, a_row, rows - LANES, k, to + LANES, rows, rows - LANES);
     }
     else if (a_row == 1) {
-        const npy_intp last = rows > LANES ? LANES : 0;
-        const MASK mask = (MASK)(((npy_uint32)1 << (rows - last)) - 1);
+        const npy_intp last = rows > LANES ? rows - LANES : rows;
+        const MASK mask = (MASK)(((npy_uint32)1 << last) - 1);
         for (npy_intp p = 0; p < k; p++, a += a_k, to += rows) {
-            if (last) {
+            if (rows > LANES) {
                 F(storeu)(to, F(loadu)(a));
             }
-            F(mask_storeu)(to + last, mask, F(maskz_loadu)(mask, a + last));
+            F(mask_storeu)(to + rows - last, mask, F(maskz_loadu)(mask, a + rows - last));
         }
     }
     else {
@@ -116,62 +147,76 @@ WIDEST static void NAME(pack_rows)(const T *a, npy_intp a_row, npy_intp a_k, npy
     }
 }
 
-/* A block of b as the tiles read it: two vectors of columns (the last columns may be one), p by p, then the next two. */
+/* Columns of b as the tiles read them: two vectors of columns (the last may be one), p by p, then the next two. */
 WIDEST static void NAME(pack_block)(const T *b, npy_intp b_row, npy_intp b_column, npy_intp columns, npy_intp k, T *to)
 {
-    const npy_intp both = 2 * LANES, whole = columns / both * both, rest = columns - whole, wide = rest > LANES ? both : LANES;
-    if (b_column == 1) { /* whole rows, since what lies in a row is fetched together */
-        const npy_intp last = wide - LANES;
-        const MASK mask = (MASK)(((npy_uint32)1 << (rest - last)) - 1);
-        for (npy_intp p = 0; p < k; p++, b += b_row) {
-            _mm_prefetch((const char *)(b + 4 * b_row), _MM_HINT_T0);
-            for (npy_intp j = 0; j < whole; j += both) {
-                F(storeu)(to + j * k + p * both, F(loadu)(b + j));
-                F(storeu)(to + j * k + p * both + LANES, F(loadu)(b + j + LANES));
-            }
-            if (rest) {
-                T *end = to + whole * k + p * wide;
-                if (last) {
-                    F(storeu)(end, F(loadu)(b + whole));
-                }
-                F(storeu)(end + last, F(maskz_loadu)(mask, b + whole + last));
-            }
-        }
-        return;
-    }
-    for (npy_intp j = 0; j < columns; j += both) {
+    const npy_intp both = 2 * LANES;
+    for (npy_intp j = 0; j < columns; j += both, to += both * k) {
         const npy_intp some = columns - j < both ? columns - j : both, room = some > LANES ? both : LANES;
-        T *panel = to + j * k;
-        if (b_row == 1) {
-            for (npy_intp i = 0; i < room; i += LANES) {
-                NAME(turn)(b + (j + i) * b_column, b_column, some - i < LANES ? some - i : LANES, k, panel + i, room, LANES);
+        const T *from = b + j * b_column;
+        if (b_column == 1) {
+            const MASK mask = (MASK)(((npy_uint32)1 << (some - (room - LANES))) - 1);
+            for (npy_intp p = 0; p < k; p++, from += b_row) {
+                if (room > LANES) {
+                    F(storeu)(to + p * both, F(loadu)(from));
+                }
+                F(storeu)(to + p * room + room - LANES, F(maskz_loadu)(mask, from + room - LANES));
             }
-            continue;
         }
-        for (npy_intp p = 0; p < k; p++) {
-            for (npy_intp i = 0; i < room; i++) {
-                panel[p * room + i] = i < some ? b[p * b_row + (j + i) * b_column] : 0;
+        else if (b_row == 1) {
+            for (npy_intp i = 0; i < room; i += LANES) {
+                NAME(turn)(from + i * b_column, b_column, some - i < LANES ? some - i : LANES, k, to + i, room, LANES);
+            }
+        }
+        else {
+            for (npy_intp p = 0; p < k; p++) {
+                for (npy_intp i = 0; i < room; i++) {
+                    to[p * room + i] = i < some ? from[p * b_row + i * b_column] : 0;
+                }
             }
         }
     }
 }
 
-/* A block of b, packed or where it lies, by all rows of a, a tile's at a time; `space` takes these where they are to be packed. */
-static void NAME(rows_by_block)(const Gemm *g, npy_intp m, npy_intp n, npy_intp k, const T *a, const T *b, npy_intp b_row, int packed, T *c,
-                                const T *bias, T *space)
+/* The panel of b that is packed while tiles are made of another one; no columns, if there is none. */
+typedef struct {
+    const T *b;
+    npy_intp b_row, b_column, columns, k;
+    T *to;
+} NAME(Next);
+
+/* A panel of b, of two vectors of columns, by all rows of a block of a; the mask is of the last vector. `packed` rows of a are copied from `a` when their
+ * tile is the `first` to need them, while those of the next tile come. Of the next panel a share is copied after each tile, while which it came. */
+static void NAME(by_panel)(NAME(Block) *s, npy_intp m, const T *a, npy_intp a_k, T *packed, int first, const T *b, int vectors, T *c, int adds,
+                           const T *bias, MASK mask, const NAME(Next) *next)
 {
+    const npy_intp tiles = (m + MOST_ROWS - 1) / MOST_ROWS, share = (next->k + tiles * CHUNK - 1) / (tiles * CHUNK) * CHUNK;
+    npy_intp p = 0;
+    s->old_row = adds ? s->c_row : 0;
     for (npy_intp i = 0; i < m;) {
-        const npy_intp rows = tile_rows(m - i);
-        const T *left = a + i * g->a_row;
-        if (space != NULL) {
-            NAME(pack_rows)(left, g->a_row, g->a_k, rows, k, space);
-            left = space;
+        const npy_intp rows = tile_rows(m - i), left = m - i - rows, after = left < MOST_ROWS ? left : MOST_ROWS;
+        T *to = c + i * s->c_row;
+        s->lines = s->quiet = 0;
+        if (first && packed != NULL) {
+            NAME(pack_rows)(a + i * s->a_row, s->a_row, a_k, rows, s->k, packed + i * s->k);
+            s->next = a + (i + rows + (a_k == 1 ? 0 : after - 1)) * s->a_row; /* what lies side by side begins with the last tile's lines */
+            s->lines = a_k == 1 || after == 0 ? after : CHUNK;
+            s->next_row = a_k == 1 ? s->a_row : a_k;
+            s->next_step = a_k == 1 ? CHUNK : CHUNK * a_k;
         }
-        for (npy_intp j = 0; j < n; j += 2 * LANES) {
-            const npy_intp columns = n - j < 2 * LANES ? n - j : 2 * LANES, vectors = columns > LANES ? 2 : 1;
-            const MASK mask = (MASK)(((npy_uint32)1 << (columns - (vectors - 1) * LANES)) - 1);
-            NAME(tiles)[rows][space == NULL][vectors - 1](g, k, left, g->a_row, packed ? b + j * k : b + j, packed ? vectors * LANES : b_row,
-                                                              c + i * g->c_row + j, mask, bias == NULL ? NULL : bias + j);
+        else if (p < next->columns * next->k) {
+            s->next = next->b + p * next->b_row;
+            s->lines = 2;
+            s->next_row = next->b_column == 1 ? LANES : next->b_column;
+            s->next_step = next->b_column == 1 ? next->b_row : 2 * next->b_column;
+            s->quiet = s->k - LANES * CHUNK;
+        }
+        NAME(tiles)[rows][packed != NULL][vectors - 1](s, packed != NULL ? packed + i * s->k : a + i * s->a_row, b, to, adds ? to : NAME(nothing),
+                                                       bias == NULL ? NAME(nothing) : bias, mask);
+        if (next->columns && p < next->k) {
+            NAME(pack_block)(next->b + p * next->b_row, next->b_row, next->b_column, next->columns, next->k - p < share ? next->k - p : share,
+                             next->to + p * (next->columns > LANES ? 2 * LANES : LANES));
+            p += share;
         }
         i += rows;
     }
@@ -193,39 +238,59 @@ static void NAME(part_in_place)(const Gemm *g, npy_intp from, npy_intp to, npy_i
 }
 
 /* The columns `begin` to `end` of the rows `from` to `to`. */
-static void NAME(part)(const Gemm *all, npy_intp from, npy_intp to, npy_intp begin, npy_intp end)
+static void NAME(part)(const Gemm *g, npy_intp from, npy_intp to, npy_intp begin, npy_intp end)
 {
-    Gemm g = *all;
-    const npy_intp m = to - from, size = sizeof(T), both = 2 * LANES;
-    const npy_intp blocks = g.k > DEEP ? (g.k + DEEP - 1) / DEEP : 1, deep = (g.k + blocks - 1) / blocks;
-    const npy_intp wide = end - begin < COLUMNS ? end - begin : COLUMNS;
-    const int b_packed = g.b_column != 1 || (m > 3 * MOST_ROWS && deep * g.b_row * size > DIRECT_BYTES);
+    const npy_intp size = sizeof(T), both = 2 * LANES, whole = to - from;
+    const npy_intp blocks = g->k > DEEP ? (g->k + DEEP - 1) / DEEP : 1, deep = (g->k + blocks - 1) / blocks;
+    const npy_intp most = A_BYTES / size / (deep > 0 ? deep : 1), times = (whole + most - 1) / most;
+    const npy_intp even = times > 1 ? whole / times / MOST_ROWS * MOST_ROWS + MOST_ROWS : whole, high = even < whole ? even : whole;
+    const int b_packed = g->b_column != 1 || (high > 3 * MOST_ROWS && deep * g->b_row * size > DIRECT_BYTES);
     /* Rows that lie a page apart would share one set of the first cache. */
-    const int a_packed = g.a_k != 1 || (wide > WORTH_PACKING && m > 4) || (g.a_row * size) % 1024 == 0;
-    const npy_intp for_a = a_packed ? (MOST_ROWS * deep + both) / both * both : 0;
-    const npy_intp for_b = b_packed ? (wide + both - 1) / both * both * deep : 0;
-    T *space = NULL;
-    if (for_a + for_b && (space = aligned_alloc(64, (size_t)((for_a + for_b) * size + 63) / 64 * 64)) == NULL) {
-        NAME(part_in_place)(all, from, to, begin, end);
+    const int a_packed = g->a_k != 1 || (end - begin > WORTH_PACKING && high > 4) || (g->a_row * size) % 1024 == 0;
+    const npy_intp for_a = a_packed ? (high * deep + both) / both * both : 0, for_b = b_packed || (end - begin) % LANES ? both * deep : 0;
+    Space taken = {NULL, 0};
+    if (for_a + for_b && !take_space(&taken, (size_t)((for_a + 2 * for_b) * size))) {
+        NAME(part_in_place)(g, from, to, begin, end);
         return;
     }
-    T *block = space + for_a;
-    for (npy_intp first = begin; first < end; first += COLUMNS) {
-        const npy_intp n = end - first < COLUMNS ? end - first : COLUMNS;
+    T *packed = a_packed ? taken.memory : NULL, *panel = (T *)taken.memory + for_a, *other = panel + for_b;
+    NAME(Block) s = {0, g->a_row, 0, g->c_row, 0, (T)g->alpha, 0, NULL, 0, 0, 0, 0};
+    int ready = 0; /* whether the panel has been packed */
+    for (npy_intp i = from; i < to; i += high) {
+        const npy_intp m = to - i < high ? to - i : high;
         npy_intp p = 0;
-        g.beta = all->beta;
         do { /* once where k is 0 */
-            const npy_intp k = g.k - p < deep ? g.k - p : deep;
-            const T *b = (const T *)g.b + p * g.b_row + first * g.b_column;
-            if (b_packed) {
-                NAME(pack_block)(b, g.b_row, g.b_column, n, k, block);
+            const npy_intp after = p + deep;
+            s.k = after < g->k ? deep : g->k - p;
+            s.beta = p ? 1 : (T)g->beta;
+            for (npy_intp j = begin; j < end; j += both) {
+                const npy_intp columns = end - j < both ? end - j : both, vectors = columns > LANES ? 2 : 1;
+                const T *b = (const T *)g->b + p * g->b_row + j * g->b_column, *right = b;
+                NAME(Next) next = {b, g->b_row, g->b_column, 0, 0, other};
+                s.b_row = g->b_row;
+                if (b_packed || columns % LANES) {
+                    if (!ready) {
+                        NAME(pack_block)(b, g->b_row, g->b_column, columns, s.k, panel);
+                    }
+                    right = panel;
+                    s.b_row = vectors * LANES;
+                }
+                if (b_packed && j + both < end) {
+                    next.b = b + both * g->b_column;
+                    next.columns = end - j - both < both ? end - j - both : both;
+                    next.k = s.k;
+                }
+                NAME(by_panel)(&s, m, (const T *)g->a + i * g->a_row + p * g->a_k, g->a_k, packed, j == begin, right, (int)vectors,
+                               (T *)g->c + i * g->c_row + j, s.beta != 0, after < g->k || g->bias == NULL ? NULL : (const T *)g->bias + j,
+                               (MASK)(((npy_uint32)1 << (columns - (vectors - 1) * LANES)) - 1), &next);
+                ready = next.columns != 0;
+                if (ready) {
+                    other = panel;
+                    panel = next.to;
+                }
             }
-            NAME(rows_by_block)(&g, m, n, k, (const T *)g.a + from * g.a_row + p * g.a_k, b_packed ? block : b, g.b_row, b_packed,
-                                (T *)g.c + from * g.c_row + first, p + k < g.k || g.bias == NULL ? NULL : (const T *)g.bias + first,
-                                a_packed ? space : NULL);
-            g.beta = 1;
-            p += k;
-        } while (p < g.k);
+            p = after;
+        } while (p < g->k);
     }
-    free(space);
+    give_space(&taken);
 }

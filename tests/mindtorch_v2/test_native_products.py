@@ -105,14 +105,32 @@ def test_large_products_of_all_sizes_and_layouts(k: int, dtype: str) -> None:
         np.testing.assert_allclose(found, wanted + shift, rtol=near, atol=near * np.sqrt(k))
 
 
-def test_a_row_of_a_product_is_the_same_whatever_rows_are_beside_it(vectors: int) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", [(1100, 385, 70), (530, 800, 200), (40, 390, 33), (540, 1200, 31)])
+def test_products_of_several_blocks(sizes: tuple[int, int, int], dtype: str) -> None:
+    m, k, n = sizes
+    near = 1e-5 if dtype == "float32" else 1e-13
+    left, right = _array((m, k), dtype, 1), _array((k, n), dtype, 2)
+    exact = left.astype(np.float64) @ right.astype(np.float64)
+    for a in (left, np.asfortranarray(left), _array((k, m), dtype, 3).T):
+        for b in (right, np.asfortranarray(right), np.repeat(right, 2, 1)[:, ::2]):
+            wanted = exact if a is left else a.astype(np.float64) @ b.astype(np.float64)
+            np.testing.assert_allclose(products.mm(a, b), wanted, rtol=near, atol=near * np.sqrt(k))
+    shift = _array((n,), dtype, 4)
+    found = products.linear(left, np.asfortranarray(right).T, shift)
+    np.testing.assert_allclose(found, exact + shift, rtol=near, atol=near * np.sqrt(k))
+
+
+def test_an_element_of_a_product_is_the_same_whatever_is_beside_it(vectors: int) -> None:
     if vectors < 2:
         pytest.skip("products are the BLAS's without vectors of 512 bits, which promises nothing")
-    left, right = _array((60, 300), "float32", 1), _array((300, 70), "float32", 2)
+    left, right = _array((1100, 900), "float32", 1), _array((900, 300), "float32", 2)
     whole = products.mm(left, right)
-    for m in range(2, 60):
+    for m in (*range(2, 60), 600):
         np.testing.assert_array_equal(products.mm(left[:m], right), whole[:m])
-    np.testing.assert_array_equal(products.mm(np.asfortranarray(left), right), whole)
+    for n in (17, 33, 200):  # fewer may be summed as vectors
+        np.testing.assert_array_equal(products.mm(left, right[:, :n]), whole[:, :n])
+        np.testing.assert_array_equal(products.mm(np.asfortranarray(left), right[:, :n].T.copy().T), whole[:, :n])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
