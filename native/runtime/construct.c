@@ -33,7 +33,7 @@ static PyObject *over_array(PyObject *object)
 static PyObject *from_numpy(PyObject *module, PyObject *object)
 {
     (void)module;
-    PyObject *made = S.ready ? over_array(object) : NULL;
+    PyObject *made = S.ready && !is_special() ? over_array(object) : NULL;
     return made != NULL || PyErr_Occurred() ? made : PyObject_CallOneArg(fallbacks[0], object);
 }
 

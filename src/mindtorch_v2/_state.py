@@ -59,6 +59,7 @@ class ThreadState(threading.local):
     recorder: Any = None  # that recorder, kept for the thread's next pipeline
     observer: Any = None  # see _dispatch/observer.py
     profiler: Any = None  # the recording of this thread's profiler; see _profiling/recording.py
+    exporting: Any = None  # what records a program for `torch.export`; see export/_recording.py
     attention_backends: Any = None  # those that `sdpa_kernel` allows, by number; None for all
     tangents: Any = None  # of the dual level that is entered; see _autograd/forward.py
     special: int = 0  # how often this thread is in `_special`

@@ -240,7 +240,7 @@ class _Serving:
     def member(self) -> Callable[..., Any] | None:
         if self.buffers or self.packet._operators:
             return None
-        name = self.packet._name.removeprefix("sym_")
+        name = _MEMBERS.get(self.packet._name, self.packet._name.removeprefix("sym_"))
         if self.packet._name == _READER:
             return _read
         if self.inputs and self.inputs[0].name == "self" and hasattr(Tensor, name):
@@ -279,6 +279,7 @@ class _Serving:
 
 
 _READER = "_local_scalar_dense"
+_MEMBERS = {"lift_fresh_copy": "clone"}  # members of Tensor of another name
 
 
 def _read(tensor: Tensor) -> Any:

@@ -192,8 +192,9 @@ def test_import_only_classes_survive_pickling_and_subclassing():
         import pickle
         from torch.distributed import ReduceOp
         assert pickle.loads(pickle.dumps(ReduceOp.SUM)) is ReduceOp.SUM
-        assert pickle.loads(pickle.dumps(torch.export.Dim)) is torch.export.Dim
-        class Mine(torch.export.ExportedProgram):
+        from torch.fx.experimental.proxy_tensor import PythonKeyTracer
+        assert pickle.loads(pickle.dumps(PythonKeyTracer)) is PythonKeyTracer
+        class Mine(PythonKeyTracer):
             def __init__(self):
                 pass
         try:
@@ -202,6 +203,33 @@ def test_import_only_classes_survive_pickling_and_subclassing():
             assert "Mine can be imported but not called: there is no symbolic tracing" in str(error), error
         else:
             raise SystemExit("a subclass of an import-only class was made")
+    """)
+
+
+def test_exported_programs_have_pytorchs_names():
+    python("""
+        import torch._dynamo.exc, torch.compiler, torch.fx.experimental.symbolic_shapes as shapes
+        from torch.export import Dim, ExportedProgram, export
+        from torch.export.graph_signature import InputKind
+
+        class Asking(torch.nn.Module):
+            def forward(self, x):
+                return x + 1 if torch.compiler.is_exporting() else x
+
+        program = export(Asking(), (torch.ones(2),))
+        assert program.module()(torch.zeros(2)).tolist() == [1, 1]
+        assert not torch.compiler.is_exporting()
+        assert (ExportedProgram.__module__, Dim.__module__) == ("torch.export.exported_program", "torch.export.dynamic_shapes")
+        assert export.__module__ == "torch.export"
+        assert torch._dynamo.exc.UserError.__mro__[1:3] == (torch._dynamo.exc.TorchDynamoException, RuntimeError)
+        assert shapes.GuardOnDataDependentSymNode.__module__ == "torch.fx.experimental.symbolic_shapes"
+        assert program.graph_signature.input_specs[0].kind is InputKind.USER_INPUT
+        try:
+            export(torch.nn.Linear(2, 2), [torch.ones(2)])
+        except torch._dynamo.exc.UserError as error:
+            assert "Expecting `args` to be a tuple" in str(error)
+        else:
+            raise SystemExit("a list of arguments was taken")
     """)
 
 

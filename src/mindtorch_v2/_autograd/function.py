@@ -193,12 +193,12 @@ class Function(metaclass=_FunctionMeta):
                 needs.append(False)
         ctx.needs_input_grad = tuple(needs)
         recorded = any(needs)
+        profiler = TLS.profiler
+        about = None if profiler is None else profiler.open(cls.__name__, "cpu_op", 0)
         before, tangents = TLS.grad_enabled, TLS.tangents
         TLS.grad_enabled = False
         if tangents is not None:
             TLS.tangents = type(tangents)()  # the level is there, the tangents are not
-        profiler = TLS.profiler
-        about = None if profiler is None else profiler.open(cls.__name__, "cpu_op", 0)
         try:
             if separate:
                 output = cls.forward(*args, **kwargs)

@@ -6,6 +6,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..ops import OpOverload
+
 if TYPE_CHECKING:
     from .graph import Graph
 
@@ -250,6 +252,8 @@ def _show(value: Any) -> str:
 
 def qualified_name(function: Callable[..., Any]) -> str:
     """The name by which a function can be reached: `torch.add`, `operator.getitem`, `math.sqrt`."""
+    if isinstance(function, OpOverload):
+        return f"torch.ops.{function}"
     name = getattr(function, "__name__", type(function).__name__)
     module = getattr(function, "__module__", None)
     if isinstance(function, types.BuiltinFunctionType) and module in ("builtins", None):

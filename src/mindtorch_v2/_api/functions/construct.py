@@ -55,7 +55,10 @@ def from_numpy(ndarray_: ndarray) -> Tensor:
             UserWarning,
             stacklevel=2,
         )
-    return wrap(array, kind)
+    made = wrap(array, kind)
+    if TLS.exporting is not None:
+        TLS.exporting.made(made)
+    return made
 
 
 def _infer(data: Any) -> _dtype_class:
@@ -315,6 +318,8 @@ def tensor(
         made = _place(wrap(array, kind), where)
         if TLS.inference:
             made._inference = True
+        if TLS.exporting is not None:
+            TLS.exporting.made(made)
     if pin_memory:
         made = made.pin_memory()
     if requires_grad:

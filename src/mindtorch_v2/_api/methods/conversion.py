@@ -218,6 +218,8 @@ def numpy(self: Tensor, *, force: bool = False) -> ndarray:
 
 
 def _host_array(self: Tensor, what: str) -> ndarray:
+    if TLS.exporting is not None:
+        TLS.exporting.read(self, what)
     data = settled(self)
     if data.__class__ is ndarray:
         return data

@@ -10,6 +10,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from ..._dispatch.refusals import wrong_type
+from ..._state import TLS
 from ..._tensor import Tensor
 from .. import functional as F, init
 from .._functional.recurrent import STEPS, run_layers
@@ -195,6 +196,8 @@ class RNNBase(Module):
 
     def _run(self, input: Tensor, batch_sizes: Tensor | None, hx: Any) -> tuple[Tensor, Any]:
         states = hx if isinstance(hx, tuple) else (hx,)
+        if TLS.exporting is not None and batch_sizes is None:
+            return self._exported(input, hx)
         by_step = batch_sizes is not None or not self.batch_first
         output, final = run_layers(
             self.mode,
@@ -209,6 +212,15 @@ class RNNBase(Module):
             self.bidirectional,
         )
         return output if by_step else output.transpose(0, 1), final if isinstance(hx, tuple) else final[0]
+
+    def _exported(self, input: Tensor, hx: Any) -> tuple[Tensor, Any]:
+        """`_run` by the operator for the whole network, which programs that are exported have."""
+        weights = [weight for layer in self.all_weights for weight in layer]
+        states = list(hx) if isinstance(hx, tuple) else hx
+        given = self.bias, self.num_layers, float(self.dropout), self.training, self.bidirectional, self.batch_first
+        network = torch.ops.lookup("aten", self.mode.lower()).input
+        output, *final = TLS.exporting.outermost(network, [input, states, weights, *given])
+        return output, tuple(final) if isinstance(hx, tuple) else final[0]
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """Outputs of the last layer and the last states.
