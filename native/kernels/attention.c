@@ -1,6 +1,7 @@
 /* Scaled dot product attention and its gradients: few queries, as models have them that write one word after the other, row by row; others in blocks of
  * queries whose scores stay in the cache, with products by the BLAS.
  */
+#include "../runtime/extents.h"
 #include "../runtime/plan.h"
 
 #include "kinds.h"
@@ -221,7 +222,7 @@ static PyObject *attention_of(PyObject *const *args, PyObject *mask)
     for (int d = 0; d < 3; d++) {
         order = PyArray_DIM(a.q, d) > 1 && PyArray_STRIDE(a.q, d) == 0 ? NPY_CORDER : order;
     }
-    PyObject *out = PyArray_NewLikeArray(a.q, order, NULL, 0), *logsum = new_array(3, (npy_intp[]){a.batch, a.heads, a.queries}, PyArray_DESCR(a.q));
+    PyObject *out = buffer_like(a.q, order, NULL), *logsum = new_array(3, (npy_intp[]){a.batch, a.heads, a.queries}, PyArray_DESCR(a.q));
     PyObject *both = NULL;
     if (out != NULL && logsum != NULL && (a.by_rows || is_matrix(&a, (PyArrayObject *)out))) {
         Forward all = {&a, (PyArrayObject *)out, PyArray_BYTES((PyArrayObject *)logsum), 0};

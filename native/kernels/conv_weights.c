@@ -1,6 +1,7 @@
 /* The gradients of convolutions' weights in float32 without patches, for processors with vectors of 512 bits: for each place of the kernel a product of the
  * result's gradient, up to 14 outputs of it, by the elements that its windows have there, with the channels side by side.
  */
+#include "../runtime/extents.h"
 #include "conv.h"
 #include "gemm.h"
 
@@ -118,10 +119,10 @@ int windows_weight_gradient(const Conv *v, const float *gradient, const float *x
     const npy_intp inputs = v->channels / v->groups, outputs = v->outputs / v->groups, wide = (inputs + 15) / 16 * 16;
     const npy_intp of_sums = v->outputs * v->places * wide, of_x = v->groups * positions * wide, of_gradient = v->outputs * v->plane_out;
     npy_intp *windows = PyMem_RawMalloc((size_t)(v->plane_out + v->places) * sizeof(npy_intp)), *places = windows + v->plane_out;
-    float *space = aligned_alloc(64, (size_t)(of_sums + of_x + of_gradient + (is_padded ? v->channels * positions : 0) + 15) / 16 * 64);
+    float *space = scratch_take((size_t)(of_sums + of_x + of_gradient + (is_padded ? v->channels * positions : 0)) * sizeof(float));
     if (windows == NULL || space == NULL) {
         PyMem_RawFree(windows);
-        free(space);
+        scratch_give(space);
         return 0;
     }
     for (npy_intp q = 0; q < v->plane_out; q++) {
@@ -161,7 +162,7 @@ int windows_weight_gradient(const Conv *v, const float *gradient, const float *x
         }
     }
     PyMem_RawFree(windows);
-    free(space);
+    scratch_give(space);
     return 1;
 }
 #else

@@ -2,6 +2,7 @@
  * stays in registers while the elements of a window go by. What an element is multiplied with lies side by side for all outputs; the windows' elements
  * are read from the planes, which are copied once where they are padded.
  */
+#include "../runtime/extents.h"
 #include "conv.h"
 #include "gemm.h"
 
@@ -150,10 +151,10 @@ static int convolve(const Conv *v, const float *x, const float *weight, int turn
     const npy_intp row = in[2] + 2 * padding[2], plane = row * (in[1] + 2 * padding[1]) * (in[0] + 2 * padding[0]);
     const npy_intp packed = (outputs + 15) / 16 * 16, deep = inputs * v->places;
     npy_intp *offsets = PyMem_RawMalloc((size_t)deep * sizeof(npy_intp));
-    float *space = aligned_alloc(64, (size_t)(v->groups * packed * (deep + 1) + (is_padded ? v->channels * plane : 0) + 15) / 16 * 64);
+    float *space = scratch_take((size_t)(v->groups * packed * (deep + 1) + (is_padded ? v->channels * plane : 0)) * sizeof(float));
     if (offsets == NULL || space == NULL) {
         PyMem_RawFree(offsets);
-        free(space);
+        scratch_give(space);
         return 0;
     }
     npy_intp p = 0;
@@ -187,7 +188,7 @@ static int convolve(const Conv *v, const float *x, const float *weight, int turn
         in_parts(some_rows, &all, rows, grain_of(v->outputs * deep * v->w.out[2] / 16));
     }
     PyMem_RawFree(offsets);
-    free(space);
+    scratch_give(space);
     return 1;
 }
 

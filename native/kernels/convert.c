@@ -1,4 +1,5 @@
 /* Elements of one dtype as those of another, and numbers as arrays: what casts operands and results. */
+#include "../runtime/extents.h"
 #include "../runtime/plan.h"
 #include "move.h"
 
@@ -19,8 +20,7 @@ PyArrayObject *converted(PyArrayObject *array, PyArray_Descr *descr)
         }
     }
     else {
-        Py_INCREF(descr);
-        made = (PyArrayObject *)PyArray_NewLikeArray(array, NPY_KEEPORDER, descr, 0);
+        made = (PyArrayObject *)buffer_like(array, NPY_KEEPORDER, descr);
     }
     if (made != NULL && copy_into(made, array) < 0) {
         Py_CLEAR(made);

@@ -1,4 +1,5 @@
 /* Copies of arrays, also to another dtype, and what writes a part of an array of zeros: the derivatives of views. */
+#include "../runtime/extents.h"
 #include "move.h"
 #include "making.h"
 
@@ -8,8 +9,7 @@ static PyArrayObject *made_like(PyArrayObject *array, PyArray_Descr *descr)
     if (PyArray_IS_C_CONTIGUOUS(array)) {
         return (PyArrayObject *)new_array(PyArray_NDIM(array), PyArray_DIMS(array), descr);
     }
-    Py_INCREF(descr);
-    return (PyArrayObject *)PyArray_NewLikeArray(array, NPY_KEEPORDER, descr, 0);
+    return (PyArrayObject *)buffer_like(array, NPY_KEEPORDER, descr);
 }
 
 /* A copy of `source` as `descr`, in `out` (NULL or None: a new array of the same order). */

@@ -293,8 +293,7 @@ static PyObject *make_like(Content content, PyObject *object, PyObject *dtype, P
     if ((content == ONES && !encode_one(descr, &value)) || (content == FULL && !encode(descr, number, &value))) {
         return NULL;
     }
-    Py_INCREF(descr);
-    PyObject *out = PyArray_NewLikeArray(x, NPY_KEEPORDER, descr, 0);
+    PyObject *out = buffer_like(x, NPY_KEEPORDER, descr);
     if (content == EMPTY || out == NULL) {
         return out;
     }

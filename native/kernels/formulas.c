@@ -389,6 +389,57 @@ done:
     return status;
 }
 
+/* --------------------------------------------------------------------------------------------------------- cross entropy */
+
+#define LIKELIHOOD 1
+#define LOGARITHMS 2
+
+static int pair_of(PyTypeObject *cls);
+
+int is_likelihood(PyTypeObject *cls)
+{
+    return pair_of(cls) == LIKELIHOOD;
+}
+
+/* Whether nothing else holds an array, so that it can be written over. */
+static int is_ours(PyArrayObject *array)
+{
+    return Py_REFCNT(array) == 1 && PyArray_BASE(array) == NULL && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE) && !is_watched();
+}
+
+int of_cross_entropy(PyObject *node, PyObject *logs_node, PyObject *grad, int keep, PyObject **given)
+{
+    PyObject *reduction = constant(node, 0, 2), *ignored = constant(node, 1, 2), *dim = constant(logs_node, 0, 2), *saved = SLOT(node, S.at_saved);
+    if (pair_of(Py_TYPE(logs_node)) != LOGARITHMS || reduction == NULL || dim == NULL || constant(logs_node, 1, 2) != SLOT(grad, S.at_dtype) ||
+        !PyList_CheckExact(saved) || PyList_GET_SIZE(saved) != 4) {
+        return 0;
+    }
+    PyArrayObject *logs = saved_array(node, 0), *same = logs == NULL ? NULL : saved_array(logs_node, 0), *out = NULL;
+    PyObject *target = same == NULL ? NULL : (PyObject *)saved_array(node, 1), *total = target == NULL ? NULL : (PyObject *)saved_array(node, 3);
+    PyObject *weight = PyList_GET_ITEM(saved, 2) == Py_None ? Py_NewRef(Py_None) : (PyObject *)saved_array(node, 2);
+    PyObject *const args[7] = {(PyObject *)array_of(grad), (PyObject *)logs, target, weight, reduction, ignored, total};
+    int status = 0;
+    if (total != NULL && weight != NULL && logs == same && PyArray_NDIM(logs) == 2 && as_dim(dim, 2) == 1 && cross_entropy_fits(args)) {
+        if (!keep) {
+            set_slot(node, S.at_saved, Py_NewRef(Py_None));
+            set_slot(logs_node, S.at_saved, Py_NewRef(Py_None));
+        }
+        Py_CLEAR(same);
+        out = !keep && is_ours(logs) ? (PyArrayObject *)Py_NewRef((PyObject *)logs) : (PyArrayObject *)new_like(logs);
+        status = out != NULL && cross_entropy_gradient(args, out) ? give(given, Py_NewRef((PyObject *)out), grad) : -1;
+    }
+    if (PyErr_Occurred()) {
+        status = -1;
+    }
+    Py_XDECREF(logs);
+    Py_XDECREF(same);
+    Py_XDECREF(out);
+    Py_XDECREF(target);
+    Py_XDECREF(total);
+    Py_XDECREF(weight);
+    return status;
+}
+
 const Formula formulas[] = {
     {"sum", 1, of_sum},
     {"mean", 1, of_mean},
@@ -407,7 +458,7 @@ const Formula formulas[] = {
 static struct {
     PyTypeObject *cls;
     const Formula *formula;
-    int dense;
+    int dense, pair;
 } known[CLASSES];
 static int known_count;
 
@@ -425,6 +476,11 @@ const Formula *formula_of(PyTypeObject *cls)
     return known[place_of(cls)].formula;
 }
 
+static int pair_of(PyTypeObject *cls)
+{
+    return known[place_of(cls)].pair;
+}
+
 int wants_dense(PyTypeObject *cls)
 {
     return known[place_of(cls)].dense;
@@ -439,6 +495,7 @@ int register_formula(PyTypeObject *cls, const char *op, int dense)
     known_count++;
     known[at].cls = (PyTypeObject *)Py_NewRef((PyObject *)cls);
     known[at].dense = dense;
+    known[at].pair = strcmp(op, "nll_loss_forward") == 0 ? LIKELIHOOD : strcmp(op, "log_softmax_int") == 0 ? LOGARITHMS : 0;
     for (const Formula *formula = formulas; formula->op != NULL; formula++) {
         if (strcmp(formula->op, op) == 0) {
             known[at].formula = formula;

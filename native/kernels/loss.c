@@ -1,4 +1,6 @@
 /* Losses: of pairs of elements; and the negative log likelihood of classes, forward and backward: a matrix of scores, and a class for each row. */
+#include "../runtime/extents.h"
+#include "../runtime/engine.h"
 #include "norm.h"
 
 #define LOOPS "loss_loops.h"
@@ -220,15 +222,42 @@ static PyObject *backward_kernel(PyObject *const *args)
         return NULL;
     }
     PyArrayObject *scores = (PyArrayObject *)args[1];
-    PyArray_Descr *descr = PyArray_DESCR(scores);
-    Py_INCREF(descr);
-    PyObject *result = PyArray_Zeros(2, PyArray_DIMS(scores), descr, 0);
+    PyObject *result = buffer_zeros(2, PyArray_DIMS(scores), PyArray_DESCR(scores));
     if (result != NULL) {
         CHOOSE(class_gradients, c.width, PyArray_DATA((PyArrayObject *)args[0]), c.reduction == NONE, c.target, c.weight, c.samples,
                c.classes, c.ignored, c.reduction == MEAN ? PyArray_DATA((PyArrayObject *)args[6]) : NULL,
                PyArray_DATA((PyArrayObject *)result));
     }
     return result;
+}
+
+/* Arguments of `backward_kernel`, when what log_softmax gave over the rows of a matrix is `self`. */
+int cross_entropy_fits(PyObject *const *args)
+{
+    Classes c;
+    return read_classes(args + 1, &c) && dense_width(args[0]) == c.width && dense_width(args[6]) == c.width && PyArray_SIZE((PyArrayObject *)args[6]) == 1 &&
+           PyArray_SIZE((PyArrayObject *)args[0]) == (c.reduction == NONE ? c.samples : 1);
+}
+
+/* The gradient before log_softmax, whose own never is as a whole: a row of it is zero but for one element. */
+int cross_entropy_gradient(PyObject *const *args, PyArrayObject *out)
+{
+    Classes c;
+    if (!cross_entropy_fits(args) || !read_classes(args + 1, &c)) {
+        PyErr_SetString(PyExc_SystemError, "no arguments of a cross entropy");
+        return 0;
+    }
+    char *shares = scratch_take((size_t)(c.samples * c.width));
+    if (shares == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    memset(shares, 0, (size_t)(c.samples * c.width));
+    CHOOSE(class_shares, c.width, PyArray_DATA((PyArrayObject *)args[0]), c.reduction == NONE, c.target, c.weight, c.samples, c.ignored,
+           c.reduction == MEAN ? PyArray_DATA((PyArrayObject *)args[6]) : NULL, shares);
+    const int done = log_softmax_of_shares((PyArrayObject *)args[1], c.target, c.ignored, shares, out);
+    scratch_give(shares);
+    return done;
 }
 
 const KernelEntry loss_kernels[] = {

@@ -77,6 +77,20 @@ static void NAME(class_losses)(const void *input, const npy_int64 *target, const
 }
 
 /* The gradient of the scores, which are zero before. `gradient` has one element, or one for each sample. */
+/* The one element that is not zero of each row of the gradient. */
+static void NAME(class_shares)(const void *gradient, int each, const npy_int64 *target, const void *weights, npy_intp samples, npy_int64 ignored,
+                               const void *counted, void *output)
+{
+    const T *grad = gradient, *weight = weights;
+    T *out = output;
+    for (npy_intp i = 0; i < samples; i++) {
+        if (target[i] != ignored) {
+            T share = -(weight == NULL ? (T)1 : weight[target[i]]) * grad[each ? i : 0];
+            out[i] = counted == NULL ? share : share / *(const T *)counted;
+        }
+    }
+}
+
 static void NAME(class_gradients)(const void *gradient, int each, const npy_int64 *target, const void *weights, npy_intp samples,
                                   npy_intp classes, npy_int64 ignored, const void *counted, void *output)
 {

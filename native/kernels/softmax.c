@@ -1,4 +1,6 @@
 /* Softmax, its logarithm, and their derivatives, over one dimension. */
+#include "../runtime/extents.h"
+#include "../runtime/engine.h"
 #include "reduce.h"
 #include "soft_rows.h"
 #include <math.h>
@@ -200,6 +202,61 @@ static PyObject *softmax_backward_kernel(PyObject *const *args)
 static PyObject *log_softmax_backward_kernel(PyObject *const *args)
 {
     return backward(args, 1);
+}
+
+typedef struct {
+    Softmax all;
+    const npy_int64 *target;
+    npy_int64 ignored;
+    const char *shares;
+    int failed;
+} Shares;
+
+/* Some rows: as many gradients at a time as stay in the cache. */
+static void shares_part(void *work, npy_intp from, npy_intp to)
+{
+    Shares *of = work;
+    const npy_intp n = of->all.of.n, width = of->all.width, row = n * width, most = row < 32768 ? 32768 / row : 1;
+    char *grad = scratch_take((size_t)(most * row));
+    if (grad == NULL) {
+        __atomic_store_n(&of->failed, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    memset(grad, 0, (size_t)(most * row));
+    for (npy_intp part; from < to; from += part) {
+        part = to - from < most ? to - from : most;
+        for (int put = 1; put >= 0; put--) {
+            for (npy_intp i = 0; i < part; i++) {
+                if (of->target[from + i] != of->ignored) {
+                    char *place = grad + i * row + of->target[from + i] * width;
+                    put ? memcpy(place, of->shares + (from + i) * width, (size_t)width) : memset(place, 0, (size_t)width);
+                }
+            }
+            if (put) {
+                Softmax some = of->all;
+                some.x = grad;
+                some.y = (const char *)of->all.y + from * row;
+                some.result = (char *)of->all.result + from * row;
+                softmax_part(&some, 0, part);
+            }
+        }
+    }
+    scratch_give(grad);
+}
+
+int log_softmax_of_shares(PyArrayObject *y, const npy_int64 *target, npy_int64 ignored, const void *shares, PyArrayObject *out)
+{
+    const Sizes of = {PyArray_DIM(y, 0), PyArray_DIM(y, 1), 1};
+    Shares all = {{BACKWARD, 1, (int)PyArray_ITEMSIZE(y), of, NULL, PyArray_DATA(y), PyArray_DATA(out), 0}, target, ignored, shares, 0};
+    PyThreadState *thread = of.outer * of.n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+    in_parts(shares_part, &all, of.outer, grain_of(2 * of.n));
+    if (thread != NULL) {
+        PyEval_RestoreThread(thread);
+    }
+    if (all.failed) {
+        PyErr_NoMemory();
+    }
+    return !all.failed;
 }
 
 /* Fast paths come before all checks, and give results laid out as the operand is. */

@@ -115,16 +115,19 @@ static int in_use = 1; /* 0 where nothing is to be kept */
 
 /* ---------------------------------------------------------------------------------------------------------------- arrays */
 
-static PyObject *array_by(int ndim, const npy_intp *dims, PyArray_Descr *descr, int zeroed)
+/* Numpy makes the array: of zeros, or like another one, which says the order of its memory, or of a shape. A reference to `descr` is taken over. */
+static PyObject *array_by(int ndim, const npy_intp *dims, PyArray_Descr *descr, int zeroed, PyArrayObject *like, NPY_ORDER order)
 {
     PyObject *before = PyDataMem_GetHandler(), *last = NULL;
     int ours = in_use && before == PyDataMem_DefaultHandler; /* not where somebody has a handler of their own */
     if (before == NULL || (ours && (last = PyDataMem_SetHandler(capsule)) == NULL)) {
         Py_XDECREF(before);
+        Py_XDECREF(descr);
         return NULL;
     }
-    Py_INCREF(descr);
-    PyObject *made = zeroed ? PyArray_Zeros(ndim, dims, descr, 0) : PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
+    PyObject *made = like != NULL ? PyArray_NewLikeArray(like, order, descr, 0)
+                     : zeroed     ? PyArray_Zeros(ndim, dims, descr, 0)
+                                  : PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
     if (ours) {
         Py_DECREF(last);
         last = PyDataMem_SetHandler(before);
@@ -139,12 +142,33 @@ static PyObject *array_by(int ndim, const npy_intp *dims, PyArray_Descr *descr, 
 
 PyObject *buffer_array(int ndim, const npy_intp *dims, PyArray_Descr *descr)
 {
-    return array_by(ndim, dims, descr, 0);
+    Py_INCREF(descr);
+    return array_by(ndim, dims, descr, 0, NULL, 0);
 }
 
 PyObject *buffer_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr)
 {
-    return array_by(ndim, dims, descr, 1);
+    Py_INCREF(descr);
+    return array_by(ndim, dims, descr, 1, NULL, 0);
+}
+
+PyObject *buffer_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr)
+{
+    descr = (PyArray_Descr *)Py_NewRef((PyObject *)(descr == NULL ? PyArray_DESCR(like) : descr));
+    if (PyArray_SIZE(like) * PyDataType_ELSIZE(descr) < BUFFER_FROM) {
+        return PyArray_NewLikeArray(like, order, descr, 0);
+    }
+    return array_by(0, NULL, descr, 0, like, order);
+}
+
+void *scratch_take(size_t size)
+{
+    return in_use ? block_of(size, 0) : small_block(size, 0);
+}
+
+void scratch_give(void *block)
+{
+    buffer_free(NULL, block, 0);
 }
 
 PyObject *empty_array(PyObject *module, PyObject *const *args, Py_ssize_t count)

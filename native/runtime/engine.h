@@ -35,4 +35,15 @@ INTERNAL int register_formula(PyTypeObject *cls, const char *op, int dense);
 INTERNAL PyObject *unpack_entry(PyObject *node, PyObject *entry);
 INTERNAL PyObject *densified(PyObject *grad);
 
+/* What the node of a negative log likelihood and that of the log_softmax which it was taken of give together: 1 when it is done, 0 when each must give
+ * its own, -1 with an exception. Both forget what they saved unless `keep`. */
+INTERNAL int of_cross_entropy(PyObject *node, PyObject *logs_node, PyObject *grad, int keep, PyObject **given);
+INTERNAL int is_likelihood(PyTypeObject *cls);
+
+/* loss.c: arguments of nll_loss_backward; writes the gradient of log_softmax's operand to `out`, which may be `self`. 0 with an exception. */
+INTERNAL int cross_entropy_fits(PyObject *const *args);
+INTERNAL int cross_entropy_gradient(PyObject *const *args, PyArrayObject *out);
+/* softmax.c */
+INTERNAL int log_softmax_of_shares(PyArrayObject *y, const npy_int64 *target, npy_int64 ignored, const void *shares, PyArrayObject *out);
+
 #endif

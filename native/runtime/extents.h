@@ -25,7 +25,12 @@ INTERNAL ExtentCounts extent_counts(void);
 /* As if a period had passed: gives back what nobody used meanwhile. */
 INTERNAL void extent_age(void);
 
-/* An array of zeros, of which untouched pages of the system's are not cleared again (buffers.c). */
+/* buffers.c: an array of zeros, of which untouched pages of the system's are not cleared again; an uninitialised array like another one, of a dtype or its own. */
 INTERNAL PyObject *buffer_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr);
+INTERNAL PyObject *buffer_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr);
+
+/* Memory for a while, at a multiple of 64, or NULL; threads without the GIL may ask for it. */
+INTERNAL void *scratch_take(size_t size);
+INTERNAL void scratch_give(void *block);
 
 #endif

@@ -118,6 +118,35 @@ static int by_formula(Run *run, int v)
     return status;
 }
 
+/* The same of a likelihood and the log_softmax before it, whose gradient nothing else gives a part of: that of the latter, row by row, without the matrix
+ * between the two, which is zero but for an element of each row. */
+static int by_pair(Run *run, int v)
+{
+    Visit *visit = &run->visits[v];
+    PyObject *node = visit->node, *grad = visit->held[0].grad;
+    if (!is_likelihood(Py_TYPE(node)) || run->create || run->anomaly || is_watched() || run->at < 1 || visit->outputs != 2 || visit->held[1].grad != NULL ||
+        grad == NULL || Py_TYPE(grad) != S.tensor || array_of(grad) == NULL) {
+        return 0;
+    }
+    PyObject *edge = PyTuple_GET_SIZE(SLOT(node, S.at_edges)) == 1 ? PyTuple_GET_ITEM(SLOT(node, S.at_edges), 0) : NULL;
+    const int next = run->order[run->at - 1];
+    Visit *before = &run->visits[next];
+    if (edge == NULL || !is_edge(edge) || PyTuple_GET_ITEM(edge, 0) != before->node || before->held != NULL || before->captured ||
+        Py_TYPE(before->node) == S.accumulate || has_extras(before->node) || (run->input_count && !before->wanted) ||
+        PyTuple_GET_SIZE(SLOT(before->node, S.at_edges)) != 1) {
+        return 0;
+    }
+    PyObject *given[1] = {NULL};
+    int status = of_cross_entropy(node, before->node, grad, run->keep, given);
+    if (status > 0) {
+        visit->held[0].grad = NULL;
+        Py_DECREF(grad);
+        status = distribute(run, before->node, given, NULL, NULL) < 0 ? -1 : 1;
+    }
+    Py_XDECREF(given[0]);
+    return status;
+}
+
 /* Whether all that a node saved is contiguous, so that what it computes with a dense gradient is laid out as with one that was spread. */
 static int saved_contiguous(PyObject *node)
 {
@@ -238,6 +267,9 @@ int run_node(Run *run, int v)
             return accumulate(run, node, grad);
         }
         int done = by_formula(run, v);
+        if (!done) {
+            done = by_pair(run, v);
+        }
         if (done) {
             return done < 0 ? -1 : 0;
         }
