@@ -115,28 +115,61 @@ static int in_use = 1; /* 0 where nothing is to be kept */
 
 /* ---------------------------------------------------------------------------------------------------------------- arrays */
 
+/* Whether arrays are made in this memory from now on: not where somebody has a handler of their own. `before` is what serves else. */
+static int enter(PyObject **before)
+{
+    *before = PyDataMem_GetHandler();
+    if (*before == NULL) {
+        return -1;
+    }
+    PyObject *last = in_use && *before == PyDataMem_DefaultHandler ? PyDataMem_SetHandler(capsule) : NULL;
+    if (last == NULL) {
+        Py_DECREF(*before);
+        *before = NULL;
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    Py_DECREF(last);
+    return 1;
+}
+
+static int leave(PyObject *before)
+{
+    PyObject *last = PyDataMem_SetHandler(before);
+    Py_DECREF(before);
+    Py_XDECREF(last);
+    return last == NULL ? -1 : 0;
+}
+
+int enter_buffers(PyObject *const *values, int count, PyObject **before)
+{
+    *before = NULL;
+    for (int i = 0; i < count; i++) {
+        if (is_array(values[i]) && PyArray_NBYTES((PyArrayObject *)values[i]) >= BUFFER_FROM) {
+            return enter(before) < 0 ? -1 : 0;
+        }
+    }
+    return 0;
+}
+
+int leave_buffers(PyObject *before)
+{
+    return before == NULL ? 0 : leave(before);
+}
+
 /* Numpy makes the array: of zeros, or like another one, which says the order of its memory, or of a shape. A reference to `descr` is taken over. */
 static PyObject *array_by(int ndim, const npy_intp *dims, PyArray_Descr *descr, int zeroed, PyArrayObject *like, NPY_ORDER order)
 {
-    PyObject *before = PyDataMem_GetHandler(), *last = NULL;
-    int ours = in_use && before == PyDataMem_DefaultHandler; /* not where somebody has a handler of their own */
-    if (before == NULL || (ours && (last = PyDataMem_SetHandler(capsule)) == NULL)) {
-        Py_XDECREF(before);
+    PyObject *before;
+    if (enter(&before) < 0) {
         Py_XDECREF(descr);
         return NULL;
     }
     PyObject *made = like != NULL ? PyArray_NewLikeArray(like, order, descr, 0)
                      : zeroed     ? PyArray_Zeros(ndim, dims, descr, 0)
                                   : PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
-    if (ours) {
-        Py_DECREF(last);
-        last = PyDataMem_SetHandler(before);
-        if (last == NULL) {
-            Py_CLEAR(made);
-        }
+    if (before != NULL && leave(before) < 0) {
+        Py_CLEAR(made);
     }
-    Py_XDECREF(last);
-    Py_DECREF(before);
     return made;
 }
 

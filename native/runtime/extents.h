@@ -29,6 +29,10 @@ INTERNAL void extent_age(void);
 INTERNAL PyObject *buffer_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr);
 INTERNAL PyObject *buffer_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr);
 
+/* Lets numpy make arrays in this memory while a kernel of Python's runs, if one of its arguments is large; -1 with an exception. To be undone with `*before`. */
+INTERNAL int enter_buffers(PyObject *const *values, int count, PyObject **before);
+INTERNAL int leave_buffers(PyObject *before);
+
 /* Memory for a while, at a multiple of 64, or NULL; threads without the GIL may ask for it. */
 INTERNAL void *scratch_take(size_t size);
 INTERNAL void scratch_give(void *block);

@@ -1,4 +1,5 @@
 /* The paths of Fast: an operator by a ufunc's loop, a loop of the block interpreter, or a kernel, on the payloads of plain tensors. */
+#include "extents.h"
 #include "fast.h"
 
 /* The arguments of a ufunc's path that are no operands must have their defaults. */
@@ -157,7 +158,18 @@ PyObject *run_kernel(const Path *path, PyObject *const *bound)
         for (int i = 0; i < path->params; i++) {
             Py_INCREF(payloads[i + 1]);
         }
-        data = PyObject_Vectorcall(path->kernel, payloads + 1, (size_t)path->params | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        PyObject *memory;
+        data = enter_buffers(payloads + 1, path->params, &memory) < 0
+                   ? NULL
+                   : PyObject_Vectorcall(path->kernel, payloads + 1, (size_t)path->params | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        if (memory != NULL) {
+            PyObject *type, *value, *traceback;
+            PyErr_Fetch(&type, &value, &traceback);
+            if (leave_buffers(memory) < 0) {
+                PyErr_Clear();
+            }
+            PyErr_Restore(type, value, traceback);
+        }
         for (int i = 0; i < path->params; i++) {
             Py_DECREF(payloads[i + 1]);
         }

@@ -1,6 +1,7 @@
 /* Run: a call by its plan. Operands are cast as the plan says; the operator's loop, numpy's loop or the kernel computes; the results are laid out,
  * made tensors and recorded.
  */
+#include "extents.h"
 #include "plan.h"
 
 static void given_clear(Given *given)
@@ -178,9 +179,12 @@ static PyObject *call_kernel(const Path *path, const Plan *plan, Given *given, P
     if (made != NULL || PyErr_Occurred()) {
         return made;
     }
-    PyObject *token = PyContextVar_Set(S.errors, S.quiet);
+    PyObject *memory, *token = PyContextVar_Set(S.errors, S.quiet);
     if (token == NULL) {
         return NULL;
+    }
+    if (enter_buffers(given->value, path->params, &memory) < 0) {
+        goto done;
     }
     PyObject *names = NULL;
     if (out != NULL) {
@@ -199,6 +203,9 @@ done:;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     if (PyContextVar_Reset(S.errors, token) < 0) {
+        PyErr_Clear();
+    }
+    if (leave_buffers(memory) < 0) {
         PyErr_Clear();
     }
     Py_DECREF(token);

@@ -80,6 +80,30 @@ def test_results_are_in_our_memory():
     assert get_handler_name(_memory.owner(made.numpy())) == OURS
 
 
+def test_what_numpy_makes_in_a_kernel_is_too():
+    """Kernels in Python that are given large arrays, and those after an error in one."""
+    a = torch.ones(1, 400, 600)
+    made = torch.addmm(torch.ones(300), a[0], torch.ones(600, 300))
+    others = [
+        torch.kron(a[0], torch.ones(2, 2)),
+        torch.special.i1(a),
+        torch.lerp(a, a, 0.3),
+    ]
+    strided = [
+        a.transpose(1, 2).tanh(),
+        torch.empty_like(a.transpose(1, 2)),
+        a.transpose(1, 2).double(),
+        a.transpose(1, 2).clone(),
+    ]
+    for result in (made, *others, *strided, torch.zeros(2**25)):
+        assert get_handler_name(_memory.owner(result.numpy())) == OURS
+    assert get_handler_name() == "default_allocator"
+    with pytest.raises(RuntimeError):
+        torch.linalg.cholesky(-torch.eye(500))
+    assert get_handler_name() == "default_allocator"
+    assert get_handler_name(np.empty(LARGE)) == "default_allocator"
+
+
 def test_others_are_not():
     assert get_handler_name(_memory.owner((torch.ones(4) + 1).numpy())) == "default_allocator"
     assert get_handler_name(np.empty(LARGE, np.float32)) == "default_allocator"
