@@ -525,12 +525,66 @@ def test_an_export_leaves_nothing_behind():
 def test_composites_taken_apart():
     program = export(nn.Sequential(nn.BatchNorm1d(4), nn.ReLU(inplace=True)), (torch.randn(3, 4),))
     assert calls(program) == ["aten.add_.Tensor", "aten.batch_norm.default", "aten.relu_.default"]
+    assert program.dialect == "TRAINING"
     apart = program.run_decompositions()
-    assert calls(apart) == ["aten.add_.Tensor", "aten.native_batch_norm.default", "aten.relu_.default"]
+    assert calls(apart) == ["aten.add.Tensor", "aten._native_batch_norm_legit_functional.default", "aten.relu.default"]
+    assert apart.dialect == "ATEN"
     assert apart.graph_signature.input_specs == program.graph_signature.input_specs
-    x = torch.randn(3, 4)
-    torch.testing.assert_close(apart.module()(x), program.module()(x), rtol=0, atol=0)
-    assert calls(program.run_decompositions(exporting.default_decompositions())) == calls(apart)
-    assert calls(program.run_decompositions({})) == calls(program)
+    assert [str(one) for one in apart.graph_signature.output_specs] == [
+        "getitem_3: BUFFER_MUTATION target='0.running_mean'",
+        "getitem_4: BUFFER_MUTATION target='0.running_var'",
+        "add: BUFFER_MUTATION target='0.num_batches_tracked'",
+        "relu: USER_OUTPUT",
+    ]
+    for table in (exporting.default_decompositions(), {}):
+        assert calls(program.run_decompositions(table)) == calls(apart)
     with pytest.raises(NotImplementedError, match="not by tables"):
         program.run_decompositions({aten.relu.default: torch.relu})
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_values_in_the_place_of_writes(name):
+    torch.manual_seed(0)
+    make, arguments = MODULES[name]
+    module, args = make(), arguments()
+    apart = export(module, args).run_decompositions()
+    apart.validate()
+    if name != "a parameter that is written to":  # which stays as it is
+        assert apart.dialect == "ATEN"
+        assert not any(one.endswith("_") for one in " ".join(calls(apart)).replace(".", " ").split())
+    made, other = apart.module(), copy.deepcopy(module)
+    for _ in range(2):
+        ours, theirs = copy.deepcopy(args), copy.deepcopy(args)
+        torch.manual_seed(3)
+        wanted = other(*theirs)
+        torch.manual_seed(3)
+        found = made(*ours)
+        for a, b in zip(pytree.tree_leaves((wanted, theirs)), pytree.tree_leaves((found, ours)), strict=True):
+            torch.testing.assert_close(b, a, rtol=1e-6, atol=1e-6)
+            assert a.requires_grad == b.requires_grad
+    for name, tensor in other.state_dict().items():
+        torch.testing.assert_close(made.state_dict()[name], tensor, rtol=1e-6, atol=1e-6)
+
+
+def test_writes_to_parts_are_values_of_the_whole():
+    def function(self, x, y):
+        x.add_(1)
+        x[0] = y
+        column = x.view(2, 2)[:, 1]
+        column.mul_(3)
+        return x + 1, column
+
+    program = export(Function(function), (torch.zeros(4), torch.tensor(5.0))).run_decompositions()
+    assert program.dialect == "ATEN"
+    assert list(program.graph_signature.user_inputs_to_mutate.values()) == ["x"]
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    whole, column = program.module()(x, torch.tensor(7.0))
+    assert x.tolist() == [7, 9, 4, 15]
+    assert whole.tolist() == [8, 10, 5, 16]
+    assert column.tolist() == [9, 15]
+
+
+def test_composites_that_look_at_elements_stay():
+    program = export(Function(lambda self, x: torch.linalg.inv(x)), (torch.eye(2) * 2,))
+    made = program.run_decompositions().module()
+    assert made(torch.eye(2) * 4).tolist() == [[0.25, 0], [0, 0.25]]

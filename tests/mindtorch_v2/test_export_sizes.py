@@ -94,6 +94,8 @@ def test_layers_at_other_sizes():
     [
         (lambda self, x: x.view(4, 3), "The program does not run where b = 7"),
         (lambda self, x: x * 2 if x.shape[0] > 6 else x, "calls other operators at other sizes"),
+        (lambda self, x: x * 2 if x.shape[0] > 1000 else x, "calls other operators where b = 4049"),
+        (lambda self, x: x.new_zeros(x.shape[0] // 512 + 1), "calls other operators where b = 4049"),
         (lambda self, x: x + torch.tensor([x.shape[0]]), "makes tensors of numbers that depend on sizes"),
         (lambda self, x: x / (x.shape[0] ** 0.5), "follows from them in no way that a graph can say"),
         (lambda self, x: sum(x[i] for i in range(x.shape[0])), "calls other operators at other sizes"),
@@ -107,6 +109,15 @@ def test_programs_that_hold_for_one_size_are_refused(function, why):
     assert why in str(caught.value)
     assert "Constraints violated (b)!" in str(caught.value)
     assert "Suggested fixes:\n  b = 4" in str(caught.value)
+
+
+def test_composites_taken_apart_at_other_sizes():
+    layers = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.ReLU(inplace=True))
+    program = export(layers, (torch.randn(5, 4),), dynamic_shapes=({0: Dim("b")},)).run_decompositions()
+    assert program.dialect == "ATEN"
+    assert str(program.range_constraints) == "{s0: VR[2, int_oo]}"
+    x = torch.randn(9, 4)
+    torch.testing.assert_close(program.module()(x), layers(x), rtol=1e-6, atol=1e-6)
 
 
 def test_equal_sizes():
@@ -139,6 +150,13 @@ def test_hints():
         match=r"You marked L\['x'\].size\(\)\[0\] as dynamic but your code specialized it to be a constant \(5\)",
     ):
         exported(lambda self, x: x.view(5, 4), (torch.randn(5, 4),), ({0: Dim.DYNAMIC},))
+
+
+def test_hints_become_ranges_of_what_was_tried():
+    program = exported(lambda self, x: x * 2 if x.shape[0] > 1000 else x, (torch.ones(4, 3),), ({0: Dim.AUTO},))
+    assert str(program.range_constraints) == "{s0: VR[2, 19]}"
+    with pytest.raises(AssertionError, match=r"Guard failed: x.size\(\)\[0\] <= 19"):
+        program.module()(torch.ones(2000, 3))
 
 
 def test_dims():

@@ -91,8 +91,9 @@ class Builder:
             else:
                 self._add(*one)
         results = [self._argument(one, {}) for one in self._run.outputs]
-        self.graph.output(tuple(results))
-        outputs = []
+        written = [(self._nodes[root], root, self._nodes[now]) for root, now in self._run.written]
+        self.graph.output((*(now for _, _, now in written), *results))
+        outputs = [_mutation(node, root, now) for node, root, now in written]
         for one in results:
             if isinstance(one, Node):
                 kind: Any = SymIntArgument if one in self._sizes.values() else TensorArgument
@@ -259,6 +260,13 @@ class Builder:
         call = self._call(region.operator, (region.grad, submodule, *outer), region.operator.__name__)
         for place, value in enumerate(region.outputs):
             self._nodes[value] = self._item(call, place, self._run.described[value])
+
+
+def _mutation(node: Node, root: Value, now: Node) -> OutputSpec:
+    """An output that is written to a buffer or an argument."""
+    if root.kind == "buffer":
+        return OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(now.name), root.key)
+    return OutputSpec(OutputKind.USER_INPUT_MUTATION, TensorArgument(now.name), node.name)
 
 
 def _name(target: Any) -> str:

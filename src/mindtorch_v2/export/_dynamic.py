@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import arange
 from .._compiling.refusals import ConstraintViolationError, GuardOnDataDependentSymNode, UserError, UserErrorType
+from .._device import device
 from .._tensor import Tensor
 from ._recording import Described, Run, Step, Value
 from ._sizes import Size, ValueRanges, fitted
@@ -124,9 +125,13 @@ def resized(leaves: list[Any], symbols: list[Symbol], values: list[int]) -> list
 
 
 def _resize(tensor: Tensor, dim: int, size: int) -> Tensor:
-    numbers = arange(size, device=tensor.device) % tensor.shape[dim]
     wanted = tensor.requires_grad
-    made = tensor.detach().index_select(dim, numbers)
+    if tensor.device.type == "meta":
+        shape = [*tensor.shape]
+        shape[dim] = size
+        made = tensor.detach().new_empty(shape)
+        return made.requires_grad_() if wanted else made
+    made = tensor.detach().index_select(dim, arange(size, device=tensor.device) % tensor.shape[dim])
     return made.requires_grad_() if wanted else made
 
 
@@ -148,7 +153,7 @@ def _values(symbols: list[Symbol], number: int) -> list[int]:
     return values
 
 
-def explored(leaves: list[Any], symbols: list[Symbol], trace: Callable[[list[Any]], Run]) -> tuple[Run, list[Symbol]]:
+def explored(leaves: list[Any], symbols: list[Symbol], trace: Callable[..., Run]) -> tuple[Run, list[Symbol]]:
     """The run of the example in terms of the symbols, and those that are left: such as may be static and must be, are not. UserError for others."""
     first = trace(leaves)
     relaxed = [one for one in symbols if one.is_hint]
@@ -231,9 +236,63 @@ def _failure(leaves: list[Any], first: Run, symbols: list[Symbol], trace: Callab
             return Differs(f"The program does not run where {shown}: {type(error).__name__}: {error}")
         sizes.append(at)
     try:
-        return _merged(runs, sizes)
+        run = _merged(runs, sizes)
     except Differs as error:
         return error
+    return _seen_far(leaves, run, symbols, [max(one[name] for one in sizes) for name in sizes[0]], trace)
+
+
+def _seen_far(leaves: list[Any], run: Run, symbols: list[Symbol], tried: list[int], trace: Callable) -> Run | Exception:
+    """The run, unless the program does something else at sizes that no memory has room for: there it runs on meta tensors.
+
+    Where it cannot (an error, elements that it asks for) nothing is known, and nothing is said. Hints become ranges of what was tried.
+    """
+    far = [
+        max(one.value, one.upper if one.upper is not None and one.upper < 5000 else 1009 * one.value + 13)
+        for one in symbols
+    ]
+    if all(one.upper is not None and one.upper <= most for one, most in zip(symbols, tried)):
+        return run
+    at = {one.name: value for one, value in zip(symbols, far)}
+    try:
+        other = trace(resized([_on_meta(leaf) for leaf in leaves], symbols, far), True)
+    except Exception:  # noqa: BLE001 (a program may raise anything at sizes that it was not made for, and does when it is run)
+        return run
+    if _agrees(run, other, at):
+        return run
+    if all(one.is_hint for one in symbols):
+        for one, most in zip(symbols, tried):
+            one.upper = most
+        return run
+    shown = ", ".join(f"{one.word} = {value}" for one, value in zip(symbols, far))
+    return Differs(f"The program calls other operators where {shown}.")
+
+
+def _on_meta(leaf: Any) -> Any:
+    if not isinstance(leaf, Tensor):
+        return leaf
+    made = leaf.detach().to("meta")
+    return made.requires_grad_() if leaf.requires_grad else made
+
+
+def _agrees(run: Run, other: Run, sizes: dict[str, int]) -> bool:
+    """Whether a run without data has the steps of a run, with the integers that its expressions give."""
+
+    def same(ours: Any, theirs: Any) -> bool:
+        if isinstance(ours, Size):
+            return ours.at(sizes) == theirs
+        if isinstance(ours, list):
+            return isinstance(theirs, list) and len(ours) == len(theirs) and all(map(same, ours, theirs))
+        if isinstance(ours, dict):
+            return list(ours) == list(theirs) and all(same(ours[name], theirs[name]) for name in ours)
+        return isinstance(ours, device) or bool(ours == theirs)
+
+    return len(run.steps) == len(other.steps) and all(
+        (ours.target, ours.count) == (theirs.target, theirs.count)
+        and same(ours.args, theirs.args)
+        and same(ours.kwargs, theirs.kwargs)
+        for ours, theirs in zip(run.steps, other.steps)
+    )
 
 
 def _merged(runs: list[Run], sizes: list[dict[str, int]]) -> Run:

@@ -14,9 +14,11 @@ from .._layout import layout, memory_format
 from .._script.module import ScriptModule
 from .._tensor import Tensor
 from ..fx.graph_module import GraphModule
+from ..ops import OpOverload
 from ..utils import _pytree as pytree
 from ._building import Builder, named_leaves
 from ._dynamic import Symbol, explored, ranges, symbols_of
+from ._functional import functional
 from ._program import Guard
 from ._recording import Run, record
 from .dynamic_shapes import AdditionalInputs, ShapesCollection, combined, of_leaves
@@ -93,14 +95,17 @@ def _made(
     positional: list[str],
     symbols: list[Symbol],
     whole: bool = True,
+    values: bool = False,
     named: list[str] | None = None,
 ) -> ExportedProgram:
-    def trace(values: list[Any]) -> Run:
-        return record(mod, values, in_spec, whole)
+    def trace(values: list[Any], without_data: bool = False) -> Run:
+        return record(mod, values, in_spec, whole, without_data)
 
     run, symbols = explored(leaves, symbols, trace) if symbols else (trace(leaves), [])
     if run.met:
         _check_constants(run, trace(leaves))
+    if values:
+        run = functional(run)
     builder = Builder(run, mod, leaves, named or named_leaves(in_spec, positional, leaves), symbols)
     signature = builder.build()
     names = [*positional, *example[1]]
@@ -141,9 +146,22 @@ def taken_apart(program: ExportedProgram, table: dict[Any, Any] | None) -> Expor
     signature = program.module_call_graph[0].signature
     positional = list(signature.forward_arg_names or [])[: len(args)] if signature is not None else []
     module = program.module(check_guards=False)
-    made = _made(module, (args, kwargs), leaves, in_spec, positional, program._symbols, whole, names)
-    made._dialect = "ATEN"
+    made = _made(module, (args, kwargs), leaves, in_spec, positional, program._symbols, whole, True, names)
+    if not _writes(made):
+        made._dialect = "ATEN"
     return made
+
+
+def _writes(program: ExportedProgram) -> bool:
+    """Whether an operator of a program writes to a tensor."""
+    graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, GraphModule)]
+    return any(
+        argument.is_write
+        for graph in graphs
+        for node in graph.nodes
+        if isinstance(node.target, OpOverload)
+        for argument in node.target._schema.arguments
+    )
 
 
 def _names(mod: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:

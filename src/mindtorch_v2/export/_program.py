@@ -18,11 +18,12 @@ from .._tensor import Tensor
 from ..fx.graph import CodeGen, Graph, PythonCode, _attribute, _literal, _References
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
-from ..ops import OpOverload, _takes
+from ..ops import OpOverload, _takes, ops
 from ..utils import _pytree as pytree
 from ._building import placeholder
-from .graph_signature import InputKind
+from .graph_signature import InputKind, OutputKind
 
+aten = ops.aten
 _SPACES = ("torch", "nn", "special", "linalg", "fft")
 
 
@@ -252,6 +253,9 @@ def as_module(program: Any, check_guards: bool) -> ExportedModule:
             nodes[node] = graph.node_copy(node)
             nodes[node].meta["kind"] = "_modules"
             continue
+        if node.op == "output":
+            _write_back(graph, node, signature, nodes, inputs_of(signature, nodes))
+            continue
         nodes[node] = graph.node_copy(node, lambda one: nodes[one])
     guards = program._guards
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
@@ -272,6 +276,27 @@ def as_module(program: Any, check_guards: bool) -> ExportedModule:
     type(made).__name__ = "GraphModule"
     made.graph = graph
     return made
+
+
+def inputs_of(signature: Any, nodes: dict[Node, Node]) -> dict[str, Node]:
+    """The nodes of what outputs may be written to: buffers by their names, arguments by those of their nodes."""
+    by_name = {node.name: made for node, made in nodes.items() if node.op == "placeholder"}
+    return {
+        spec.arg.name if spec.kind is InputKind.USER_INPUT else str(spec.target): by_name[spec.arg.name]
+        for spec in signature.input_specs
+    }
+
+
+def _write_back(graph: Graph, output: Node, signature: Any, nodes: dict[Node, Node], targets: dict[str, Node]) -> None:
+    """Write the outputs that are no results to what they are of, and give the others."""
+    results = []
+    for value, spec in zip(output.args[0], signature.output_specs):
+        made = nodes[value] if isinstance(value, Node) else value
+        if spec.kind is OutputKind.USER_OUTPUT:
+            results.append(made)
+        else:
+            graph.call_function(aten.copy_.default, (targets[spec.target], made))
+    graph.output(tuple(results))
 
 
 def _unused_last(graph: Graph) -> None:

@@ -15,12 +15,13 @@ import itertools
 import linecache
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, NoReturn
 
 from .. import _state, nn, ops
 from .._api.functions.randomness import get_rng_state, set_rng_state
 from .._compiling.refusals import GuardOnDataDependentSymNode
+from .._device import device
 from .._dispatch.overrides import as_called
 from .._dtype import bool as _bool, uint8
 from .._state import PROFILED, TLS
@@ -40,13 +41,15 @@ class Value(NamedTuple):
 
 @dataclasses.dataclass
 class Described:
-    """The geometry of a tensor. sizes: its shape in terms of symbols."""
+    """The geometry of a tensor, and its memory. sizes: its shape in terms of symbols."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: Any
     requires_grad: bool
     sizes: tuple[Any, ...]
+    memory: int  # where its memory begins, 0 for none
+    offset: int
 
 
 @dataclasses.dataclass
@@ -73,11 +76,14 @@ class Run:
     constants: dict[str, Tensor]
     grad: bool
     met: set[str]  # of the constants: tensors that are nobody's attributes
+    written: list[tuple[Value, Value]] = dataclasses.field(
+        default_factory=list
+    )  # of `_functional`: what is written to what
 
 
-def record(mod: nn.Module, leaves: list[Any], in_spec: Any, whole: bool = True) -> Run:
-    """Run a module on the leaves of `(args, kwargs)`. whole: composites are one step each."""
-    return _Recorder(mod, whole).run(leaves, in_spec)
+def record(mod: nn.Module, leaves: list[Any], in_spec: Any, whole: bool = True, without_data: bool = False) -> Run:
+    """Run a module on the leaves of `(args, kwargs)`. whole: composites are one step each. without_data: with meta tensors in the place of all others."""
+    return _Recorder(mod, whole, without_data).run(leaves, in_spec)
 
 
 def _copied(leaf: Any) -> Any:
@@ -87,12 +93,24 @@ def _copied(leaf: Any) -> Any:
     return made.requires_grad_() if leaf.requires_grad else made
 
 
+def _hollow(leaf: Any) -> Any:
+    """A meta tensor, or parameter, of the geometry of a tensor."""
+    if not isinstance(leaf, Tensor):
+        return leaf
+    made = leaf.detach().to("meta")
+    if isinstance(leaf, nn.Parameter):
+        return nn.Parameter(made, requires_grad=leaf.requires_grad)
+    return made.requires_grad_() if leaf.requires_grad else made
+
+
 class _Recorder:
     """Stands where a profiler does, for one run."""
 
-    def __init__(self, mod: nn.Module, whole: bool) -> None:
+    def __init__(self, mod: nn.Module, whole: bool, without_data: bool) -> None:
         self._mod = mod
         self._whole = whole
+        self._copied = _hollow if without_data else _copied
+        self._device: Any = device("meta") if without_data else nullcontext()
         self._depth = 0
         self._values: dict[int, Value] = {}
         self._kept: list[Any] = []  # ids are those of living objects
@@ -117,12 +135,12 @@ class _Recorder:
                 self._know(tensor, Value("parameter", name))
             for name, tensor in buffers:
                 self._know(tensor, Value("buffer", name))
-            copies = [_copied(leaf) for leaf in leaves]
+            copies = [self._copied(leaf) for leaf in leaves]
             for place, leaf in enumerate(copies):
                 if isinstance(leaf, Tensor):
                     self._know(leaf, Value("input", place))
             args, kwargs = pytree.tree_unflatten(copies, in_spec)
-            with self._watching():
+            with self._watching(), self._device:
                 result = self._mod(*args, **kwargs)
                 self._assigned(buffers)
             outputs, out_spec = pytree.tree_flatten(result)
@@ -150,11 +168,10 @@ class _Recorder:
         before = [(m, dict(m.__dict__), dict(m._parameters), dict(m._buffers), dict(m._modules)) for m in modules]
         copies: dict[int, Tensor] = {}
         for module in modules:
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    if id(buffer) not in copies:
-                        copies[id(buffer)] = _copied(buffer)
-                    module._buffers[name] = copies[id(buffer)]
+            self._replace(module._buffers, copies)
+            if self._copied is _hollow:
+                self._replace(module._parameters, copies)
+                self._replace(module.__dict__, copies)
             prefix = self._names[id(module)]
             for name, value in module.__dict__.items():
                 if isinstance(value, Tensor):
@@ -177,6 +194,14 @@ class _Recorder:
             finally:
                 TLS.grad_enabled = outer
 
+    def _replace(self, table: dict[str, Any], copies: dict[int, Tensor]) -> None:
+        """Put copies in the place of the tensors of a table; one for each, wherever it stands."""
+        for name, value in table.items():
+            if isinstance(value, Tensor):
+                if id(value) not in copies:
+                    copies[id(value)] = self._copied(value)
+                table[name] = copies[id(value)]
+
     def _assigned(self, buffers: list[tuple[str, Tensor]]) -> None:
         """Write what the program has put in the place of a buffer to the buffer."""
         for name, buffer in buffers:
@@ -191,8 +216,11 @@ class _Recorder:
         self._kept.append(tensor)
         self._values[id(tensor)] = value
         shape = tuple(tensor.shape)
-        self._described[value] = Described(shape, _strides(tensor), tensor.dtype, bool(tensor.requires_grad), shape)
         memory = _memory(tensor)
+        offset = tensor.storage_offset() if memory else 0
+        self._described[value] = Described(
+            shape, _strides(tensor), tensor.dtype, bool(tensor.requires_grad), shape, memory, offset
+        )
         if memory:
             self._memory.setdefault(memory, tensor)
 
@@ -265,7 +293,11 @@ class _Recorder:
                 return run(op, args, *rest)  # its parts are cast
             args = TLS.autocast.cast(op, args)
         if op.composite is not None and not self._whole and out is None and not inplace:
-            return run(op, args, *rest)
+            begin = len(self._steps)
+            try:
+                return run(op, args, *rest)
+            except GuardOnDataDependentSymNode:  # what it is composed of decides by elements, so it is one step
+                del self._steps[begin:]
         self._refuse_shapes(op, args)
         form = "out" if out is not None else "inplace" if inplace and not op.is_inplace else "functional"
         if inplace or op.is_inplace or out is not None:
