@@ -2,14 +2,15 @@
  *
  * As in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of a, DEEP columns of its rows, is copied so that it
  * stays in the second cache and is read in order; panels of b, of two vectors of columns, are copied one after the other into the first; tiles of the
- * result stay in registers. What is copied next is fetched meanwhile. Rows of a, and a b that is small or meets few rows, are read where they lie unless
- * copying them is worth it.
+ * result stay in registers. What is copied next is fetched meanwhile. A b that is small or meets few rows is read where it lies, and then the rows of a
+ * are too, as are those that meet few columns.
  */
 #include "gemm.h"
 
 #define DEEP 384            /* rows of a panel of b, or fewer: so that the blocks of k are even */
 #define CHUNK 16            /* of k, a line's of floats: after each some lines are fetched */
-#define A_BYTES 786432      /* of a block of a */
+#define A_BYTES 786432      /* of a block of a that is copied */
+#define SOON 112            /* multiplications, of two vectors each, until what is fetched of a row of b is there */
 #define DIRECT_BYTES 262144 /* a block of b within so many bytes is read where it lies */
 #define WORTH_PACKING 192   /* columns for which the rows of a are copied */
 #define PRODUCTS_EACH 65536 /* multiplications that are worth a thread, by a vector of 16 */

@@ -8,7 +8,7 @@
 typedef struct {
     npy_intp k, a_row, b_row, c_row, old_row;
     T alpha, beta;
-    const T *next; /* comes into the second cache meanwhile: so many lines, `next_row` from each other, for each CHUNK of k, `next_step` further */
+    const T *next; /* comes into the second cache meanwhile: so many pairs of lines, `next_row` from each other, for each CHUNK of k, `next_step` further */
     npy_intp lines, next_row, next_step, quiet; /* but none where no more than so much is left of k */
 } NAME(Block);
 
@@ -42,7 +42,10 @@ typedef struct {
                     right[j] = F(loadu)(b + j * LANES);                                                                                    \
                 }                                                                                                                          \
                 if (!(PACKED)) {                                                                                                           \
-                    FETCH(VECTORS, b + AHEAD * b_row)                                                                                      \
+                    FETCH(VECTORS, b + SOON / R * b_row)                                                                                   \
+                    if (R > 5 && VECTORS > 1) { /* rows may begin within lines */                                                          \
+                        _mm_prefetch((const char *)(b + SOON / R * b_row + VECTORS * LANES - 1), _MM_HINT_T0);                             \
+                    }                                                                                                                      \
                 }                                                                                                                          \
                 b += b_row;                                                                                                                \
                 _Pragma("GCC unroll 14") for (int i = 0; i < R; i++)                                                                       \
@@ -62,6 +65,7 @@ typedef struct {
                 const T *line = next;                                                                                                      \
                 _Pragma("GCC unroll 1") for (npy_intp i = left > s->quiet ? s->lines : 0; i > 0; i--, line += s->next_row) {               \
                     _mm_prefetch((const char *)line, _MM_HINT_T1);                                                                         \
+                    _mm_prefetch((const char *)line + 64, _MM_HINT_T1);                                                                    \
                 }                                                                                                                          \
                 next += s->next_step;                                                                                                      \
             }                                                                                                                              \
@@ -178,7 +182,7 @@ WIDEST static void NAME(pack_block)(const T *b, npy_intp b_row, npy_intp b_colum
     }
 }
 
-/* The panel of b that is packed while tiles are made of another one; no columns, if there is none. */
+/* The panel of b that is fetched, and packed if it has a place, while tiles are made of another one; k is 0 if there is none. */
 typedef struct {
     const T *b;
     npy_intp b_row, b_column, columns, k;
@@ -186,11 +190,13 @@ typedef struct {
 } NAME(Next);
 
 /* A panel of b, of two vectors of columns, by all rows of a block of a; the mask is of the last vector. `packed` rows of a are copied from `a` when their
- * tile is the `first` to need them, while those of the next tile come. Of the next panel a share is copied after each tile, while which it came. */
+ * tile is the `first` to need them, while those of the next tile come. Of the next panel a share is copied after each tile, if it has a place, while
+ * which it came. */
 static void NAME(by_panel)(NAME(Block) *s, npy_intp m, const T *a, npy_intp a_k, T *packed, int first, const T *b, int vectors, T *c, int adds,
                            const T *bias, MASK mask, const NAME(Next) *next)
 {
     const npy_intp tiles = (m + MOST_ROWS - 1) / MOST_ROWS, share = (next->k + tiles * CHUNK - 1) / (tiles * CHUNK) * CHUNK;
+    const npy_intp chunks = s->k > LANES * CHUNK ? LANES : (s->k + CHUNK - 1) / CHUNK;
     npy_intp p = 0;
     s->old_row = adds ? s->c_row : 0;
     for (npy_intp i = 0; i < m;) {
@@ -204,20 +210,20 @@ static void NAME(by_panel)(NAME(Block) *s, npy_intp m, const T *a, npy_intp a_k,
             s->next_row = a_k == 1 ? s->a_row : a_k;
             s->next_step = a_k == 1 ? CHUNK : CHUNK * a_k;
         }
-        else if (p < next->columns * next->k) {
+        else if (p < next->k) {
             s->next = next->b + p * next->b_row;
-            s->lines = 2;
-            s->next_row = next->b_column == 1 ? LANES : next->b_column;
-            s->next_step = next->b_column == 1 ? next->b_row : 2 * next->b_column;
+            s->lines = ((next->b_column == 1 ? share : 2 * LANES) + chunks - 1) / chunks;
+            s->next_row = next->b_column == 1 ? next->b_row : next->b_column;
+            s->next_step = s->lines * s->next_row;
             s->quiet = s->k - LANES * CHUNK;
         }
         NAME(tiles)[rows][packed != NULL][vectors - 1](s, packed != NULL ? packed + i * s->k : a + i * s->a_row, b, to, adds ? to : NAME(nothing),
                                                        bias == NULL ? NAME(nothing) : bias, mask);
-        if (next->columns && p < next->k) {
+        if (next->to != NULL && p < next->k) {
             NAME(pack_block)(next->b + p * next->b_row, next->b_row, next->b_column, next->columns, next->k - p < share ? next->k - p : share,
                              next->to + p * (next->columns > LANES ? 2 * LANES : LANES));
-            p += share;
         }
+        p += share;
         i += rows;
     }
 }
@@ -242,11 +248,10 @@ static void NAME(part)(const Gemm *g, npy_intp from, npy_intp to, npy_intp begin
 {
     const npy_intp size = sizeof(T), both = 2 * LANES, whole = to - from;
     const npy_intp blocks = g->k > DEEP ? (g->k + DEEP - 1) / DEEP : 1, deep = (g->k + blocks - 1) / blocks;
-    const npy_intp most = A_BYTES / size / (deep > 0 ? deep : 1), times = (whole + most - 1) / most;
+    const int b_packed = g->b_column != 1 || (whole > 3 * MOST_ROWS && deep * g->b_row * size > DIRECT_BYTES);
+    const npy_intp most = b_packed ? A_BYTES / size / (deep > 0 ? deep : 1) : 7 * MOST_ROWS, times = (whole + most - 1) / most;
     const npy_intp even = times > 1 ? whole / times / MOST_ROWS * MOST_ROWS + MOST_ROWS : whole, high = even < whole ? even : whole;
-    const int b_packed = g->b_column != 1 || (high > 3 * MOST_ROWS && deep * g->b_row * size > DIRECT_BYTES);
-    /* Rows that lie a page apart would share one set of the first cache. */
-    const int a_packed = g->a_k != 1 || (end - begin > WORTH_PACKING && high > 4) || (g->a_row * size) % 1024 == 0;
+    const int a_packed = g->a_k != 1 || (end - begin > WORTH_PACKING && b_packed);
     const npy_intp for_a = a_packed ? (high * deep + both) / both * both : 0, for_b = b_packed || (end - begin) % LANES ? both * deep : 0;
     Space taken = {NULL, 0};
     if (for_a + for_b && !take_space(&taken, (size_t)((for_a + 2 * for_b) * size))) {
@@ -266,7 +271,7 @@ static void NAME(part)(const Gemm *g, npy_intp from, npy_intp to, npy_intp begin
             for (npy_intp j = begin; j < end; j += both) {
                 const npy_intp columns = end - j < both ? end - j : both, vectors = columns > LANES ? 2 : 1;
                 const T *b = (const T *)g->b + p * g->b_row + j * g->b_column, *right = b;
-                NAME(Next) next = {b, g->b_row, g->b_column, 0, 0, other};
+                NAME(Next) next = {b, g->b_row, g->b_column, 0, 0, b_packed ? other : NULL};
                 s.b_row = g->b_row;
                 if (b_packed || columns % LANES) {
                     if (!ready) {
@@ -275,7 +280,7 @@ static void NAME(part)(const Gemm *g, npy_intp from, npy_intp to, npy_intp begin
                     right = panel;
                     s.b_row = vectors * LANES;
                 }
-                if (b_packed && j + both < end) {
+                if (j + both < end) {
                     next.b = b + both * g->b_column;
                     next.columns = end - j - both < both ? end - j - both : both;
                     next.k = s.k;
@@ -283,7 +288,7 @@ static void NAME(part)(const Gemm *g, npy_intp from, npy_intp to, npy_intp begin
                 NAME(by_panel)(&s, m, (const T *)g->a + i * g->a_row + p * g->a_k, g->a_k, packed, j == begin, right, (int)vectors,
                                (T *)g->c + i * g->c_row + j, s.beta != 0, after < g->k || g->bias == NULL ? NULL : (const T *)g->bias + j,
                                (MASK)(((npy_uint32)1 << (columns - (vectors - 1) * LANES)) - 1), &next);
-                ready = next.columns != 0;
+                ready = b_packed && next.columns != 0;
                 if (ready) {
                     other = panel;
                     panel = next.to;
