@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...._dispatch.native import kernel
-from ...._dtype import COMPLEX_KINDS
+from ...._dtype import COMPLEX_KINDS, float32
 
 
 def cast(array: ndarray, dtype: np.dtype) -> ndarray:
@@ -59,3 +59,8 @@ def copy_(self: ndarray, src: ndarray, non_blocking: bool = False) -> ndarray:
 @kernel
 def copy(self: ndarray, src: ndarray, non_blocking: bool = False) -> ndarray:
     return copy_(np.empty_like(self), src)
+
+
+def widened(array: ndarray) -> ndarray:
+    """A copy in float32, for what numpy has no loop of half types."""
+    return to_copy(array, float32)

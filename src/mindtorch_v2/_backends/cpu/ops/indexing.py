@@ -18,6 +18,7 @@ from numpy import ndarray
 from ...._dispatch.native import kernel
 from ...common.convert import wrapped
 from .blocked import chosen
+from .conversion import copy_, widened
 from .nn import add_rows
 from .view import PREFIX
 
@@ -30,10 +31,9 @@ def _is_half(dtype: np.dtype) -> bool:
 
 def _through_float32(kernel: Callable[..., Any], self: ndarray, *args: Any) -> ndarray:
     """Run a kernel that writes into `self` on a float32 copy, see Note [Sums in wide types]."""
-    wide = self.astype(np.float32)
+    wide = widened(self)
     kernel(wide, *args)
-    self[...] = wide
-    return self
+    return copy_(self, wide)
 
 
 def _in_place(self: ndarray) -> tuple[ndarray, bool]:
@@ -88,7 +88,7 @@ def index_put_(self: ndarray, indices: Indices, values: ndarray, accumulate: boo
         if not accumulate:
             self[key] = values
         elif _is_half(self.dtype):
-            _through_float32(_accumulate, self, key, values.astype(np.float32))
+            _through_float32(_accumulate, self, key, widened(values))
         else:
             _accumulate(self, key, values)
     except IndexError as error:
@@ -151,7 +151,7 @@ def _wrapped(number: Any, kind: np.dtype) -> ndarray:
 @kernel
 def index_add_(self: ndarray, dim: int, index: ndarray, source: ndarray, alpha: Any = 1) -> ndarray:
     if _is_half(self.dtype):
-        return _through_float32(index_add_, self, dim, index, source.astype(np.float32), alpha)
+        return _through_float32(index_add_, self, dim, index, widened(source), alpha)
     if not self.ndim:
         added = (source * _wrapped(alpha, self.dtype)).sum()
         self[...] = self | bool(added) if self.dtype.kind == "b" else self + added
@@ -319,7 +319,7 @@ def scatter_reduce_(
 ) -> ndarray:
     """The values that meet at a place are reduced, together with what stood there unless `include_self` is false."""
     if _is_half(self.dtype):
-        return _through_float32(scatter_reduce_, self, dim, index, src.astype(np.float32), reduce, include_self)
+        return _through_float32(scatter_reduce_, self, dim, index, widened(src), reduce, include_self)
 
     def write(flat: ndarray, places: ndarray) -> None:
         if not include_self:
@@ -425,7 +425,7 @@ def take(self: ndarray, index: ndarray) -> ndarray:
 
 def put_(self: ndarray, index: ndarray, source: ndarray, accumulate: bool = False) -> ndarray:
     if accumulate and _is_half(self.dtype):
-        return _through_float32(put_, self, index, source.astype(np.float32), accumulate)
+        return _through_float32(put_, self, index, widened(source), accumulate)
     target, copied = _in_place(self)
     flat = target.reshape(-1)
     places = _linear(index, self.size).reshape(-1)

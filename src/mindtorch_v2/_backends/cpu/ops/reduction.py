@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...._dispatch import native
+from .conversion import widened
 from .view import taken
 
 Array = np.ndarray
@@ -275,7 +276,7 @@ def aminmax(self: Array, dim: int | None, keepdim: bool = False) -> tuple[Array,
 def _with_index(find: Any, self: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    work = self.astype(np.float32) if self.dtype.kind == "V" else self  # ml_dtypes have no arg functions
+    work = widened(self) if self.dtype.kind == "V" else self  # ml_dtypes have no arg functions
     index = find(work, dim, None, keepdims=True)
     values = taken(self, index, dim)
     if not keepdim:
@@ -297,7 +298,7 @@ def min_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]
 
 def _arg(find: Any, self: Array, dim: int | None, keepdim: bool) -> Array:
     if self.dtype.kind == "V":
-        self = self.astype(np.float32)
+        self = widened(self)
     if dim is None:
         index = np.asarray(find(self))
         return index.reshape((1,) * self.ndim) if keepdim else index

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...._dispatch import native
+from .conversion import widened
 from .pointwise import logaddexp
 
 Array = np.ndarray
@@ -50,7 +51,7 @@ def logcumsumexp(self: Array, dim: int) -> Array:
 def _extreme(ufunc: np.ufunc, self: Array, dim: int) -> tuple[Array, Array]:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    work = self.astype(np.float32) if self.dtype.kind == "V" or self.dtype.char == "e" else self
+    work = widened(self) if self.dtype.kind == "V" or self.dtype.char == "e" else self
     values = ufunc.accumulate(work, dim)
     # Equal elements take over, and so does each NaN: the index is that of the latest.
     takes = work == values

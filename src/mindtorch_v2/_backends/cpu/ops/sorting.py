@@ -13,6 +13,7 @@ import numpy as np
 
 from ...._dispatch.native import extension, kernel
 from . import selection
+from .conversion import widened
 from .view import PREFIX, taken
 
 Array = np.ndarray
@@ -21,7 +22,7 @@ _BACK = slice(None, None, -1)
 
 def _comparable(x: Array) -> Array:
     """`x` in a dtype that numpy sorts with NaN at the end."""
-    return x.astype(np.float32) if x.dtype.kind == "V" or x.dtype.char == "e" else x
+    return widened(x) if x.dtype.kind == "V" or x.dtype.char == "e" else x
 
 
 def _widened(x: Array) -> Array:
