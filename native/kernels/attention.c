@@ -4,7 +4,7 @@
 #include "../runtime/extents.h"
 #include "../runtime/plan.h"
 
-#include "kinds.h"
+#include "few_vectors.h"
 #include "blas.h"
 #include <math.h>
 
@@ -14,11 +14,10 @@
 #define LOOPS "attention_loops.h"
 #include "variants.h"
 
-/* Whether an array has four dimensions, of which the last is dense, and is aligned; 4 or 8 then. */
-static int head_width(PyObject *object)
+/* Whether an array has four dimensions, of which the last is dense, and is aligned; the bytes of an element then. */
+static int is_heads(PyObject *object, int width)
 {
     PyArrayObject *array = (PyArrayObject *)object;
-    int width = is_array(object) ? float_width(array) : 0;
     if (!width || PyArray_NDIM(array) != 4 || !(PyArray_FLAGS(array) & NPY_ARRAY_ALIGNED) || PyArray_SIZE(array) == 0) {
         return 0;
     }
@@ -28,6 +27,12 @@ static int head_width(PyObject *object)
         }
     }
     return PyArray_DIM(array, 3) == 1 || PyArray_STRIDE(array, 3) == width ? width : 0;
+}
+
+/* The same of floats; 4 or 8 then. */
+static int head_width(PyObject *object)
+{
+    return is_array(object) ? is_heads(object, float_width((PyArrayObject *)object)) : 0;
 }
 
 typedef struct {
@@ -96,12 +101,11 @@ static int is_matrix(const Attention *a, PyArrayObject *array)
     return PyArray_DIM(array, 2) == 1 || row_step(a, array) >= a->width;
 }
 
-/* 0 to decline. */
-static int read_attention(PyObject *query, PyObject *key, PyObject *value, PyObject *causal, PyObject *mask, PyObject *scale, Attention *a)
+/* Sizes, scale and mask, where `floats` is the bytes of what is computed in. 0 to decline. */
+static int read_sizes(PyObject *query, PyObject *key, PyObject *value, PyObject *causal, PyObject *mask, PyObject *scale, int floats, Attention *a)
 {
-    a->item = head_width(query);
     a->causal = as_flag(causal);
-    if (!a->item || head_width(key) != a->item || head_width(value) != a->item || a->causal < 0) {
+    if (a->causal < 0) {
         return 0;
     }
     a->q = (PyArrayObject *)query, a->k = (PyArrayObject *)key, a->v = (PyArrayObject *)value;
@@ -112,6 +116,7 @@ static int read_attention(PyObject *query, PyObject *key, PyObject *value, PyObj
     }
     a->batch = PyArray_DIM(a->q, 0), a->heads = PyArray_DIM(a->q, 1), a->queries = PyArray_DIM(a->q, 2), a->width = PyArray_DIM(a->q, 3);
     a->keys = PyArray_DIM(a->k, 2);
+    a->item = floats;
     a->scale = 1 / sqrt((double)a->width);
     if (scale != Py_None) {
         if (!PyFloat_CheckExact(scale)) {
@@ -120,7 +125,14 @@ static int read_attention(PyObject *query, PyObject *key, PyObject *value, PyObj
         a->scale = PyFloat_AS_DOUBLE(scale);
     }
     const npy_intp dims[4] = {a->batch, a->heads, a->queries, a->keys};
-    if (!read_mask(mask, dims, a->item, &a->mask)) {
+    return read_mask(mask, dims, floats, &a->mask);
+}
+
+/* 0 to decline. */
+static int read_attention(PyObject *query, PyObject *key, PyObject *value, PyObject *causal, PyObject *mask, PyObject *scale, Attention *a)
+{
+    const int item = head_width(query);
+    if (!item || head_width(key) != item || head_width(value) != item || !read_sizes(query, key, value, causal, mask, scale, item, a)) {
         return 0;
     }
     a->by_rows = a->queries <= SMALL_QUERIES && a->queries * a->keys * a->width <= SMALL_ATTENTION;
@@ -211,18 +223,23 @@ static PyObject *mask_like(PyObject *mask, PyObject *query)
     return (PyObject *)converted((PyArrayObject *)mask, PyArray_DESCR((PyArrayObject *)query));
 }
 
+/* Memory in the order of the query, unless that is expanded: its dimensions of no stride would be the last ones of the memory. */
+static PyObject *new_output(PyArrayObject *q)
+{
+    NPY_ORDER order = NPY_KEEPORDER;
+    for (int d = 0; d < 3; d++) {
+        order = PyArray_DIM(q, d) > 1 && PyArray_STRIDE(q, d) == 0 ? NPY_CORDER : order;
+    }
+    return buffer_like(q, order, NULL);
+}
+
 static PyObject *attention_of(PyObject *const *args, PyObject *mask)
 {
     Attention a;
     if (!read_attention(args[0], args[1], args[2], args[4], mask, args[6], &a)) {
         return NULL;
     }
-    /* In the order of the query, unless that is expanded: its dimensions of no stride would be the last ones of the memory. */
-    NPY_ORDER order = NPY_KEEPORDER;
-    for (int d = 0; d < 3; d++) {
-        order = PyArray_DIM(a.q, d) > 1 && PyArray_STRIDE(a.q, d) == 0 ? NPY_CORDER : order;
-    }
-    PyObject *out = buffer_like(a.q, order, NULL), *logsum = new_array(3, (npy_intp[]){a.batch, a.heads, a.queries}, PyArray_DESCR(a.q));
+    PyObject *out = new_output(a.q), *logsum = new_array(3, (npy_intp[]){a.batch, a.heads, a.queries}, PyArray_DESCR(a.q));
     PyObject *both = NULL;
     if (out != NULL && logsum != NULL && (a.by_rows || is_matrix(&a, (PyArrayObject *)out))) {
         Forward all = {&a, (PyArrayObject *)out, PyArray_BYTES((PyArrayObject *)logsum), 0};
@@ -238,9 +255,102 @@ static PyObject *attention_of(PyObject *const *args, PyObject *mask)
     return both;
 }
 
+/* Few queries against keys and values of half types, which are read once, as they are. */
+typedef struct {
+    Forward of;
+    int element;
+    Row widen, narrow;
+} HalfForward;
+
+static void attend_half_head(const HalfForward *all, npy_intp b, npy_intp h, char *sums, float *scratch)
+{
+    const Attention *a = all->of.a;
+    const npy_intp queries = a->queries, keys = a->keys, width = a->width;
+    float *scores = scratch, *factors = scores + queries * keys, *rows = factors + queries * keys, *totals = rows + queries * width;
+    const char *q = head_of(a->q, b, h);
+    char *out = head_of(all->of.out, b, h);
+    for (npy_intp r = 0; r < queries; r++) {
+        all->widen((char *)(rows + r * width), 4, q + r * PyArray_STRIDE(a->q, 2), 2, width);
+    }
+    for (npy_intp i = 0; i < queries * width; i++) {
+        rows[i] *= (float)a->scale;
+    }
+    FewVectors few = {.element = all->element, .matrix = head_of(a->k, b, h), .rows = keys, .n = width, .apart = PyArray_STRIDE(a->k, 2),
+                      .vectors = (int)queries, .x = rows, .out = scores};
+    by_few_vectors(&few);
+    CHOOSE(weigh_rows, 4, scores, queries, keys, seen_by(a, 0), mask_of(a, b, h, 0), a->mask.steps[2], mask_step(a), a->mask.is_bool, sums, totals);
+    few.matrix = head_of(a->v, b, h);
+    few.apart = PyArray_STRIDE(a->v, 2);
+    few.summed_rows = 1;
+    few.x = scores;
+    few.factors = factors;
+    few.out = rows;
+    by_few_vectors(&few);
+    CHOOSE(divide_rows, 4, rows, width, queries, width, totals);
+    for (npy_intp r = 0; r < queries; r++) {
+        all->narrow(out + r * PyArray_STRIDE(all->of.out, 2), 2, (const char *)(rows + r * width), 4, width);
+    }
+}
+
+static void attend_half_heads(void *work, npy_intp begin, npy_intp end)
+{
+    HalfForward *all = work;
+    const Attention *a = all->of.a;
+    float *scratch = PyMem_RawMalloc((size_t)(a->queries * (2 * a->keys + a->width + 1)) * sizeof(float));
+    if (scratch == NULL) {
+        __atomic_store_n(&all->of.failed, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    for (npy_intp i = begin; i < end; i++) {
+        attend_half_head(all, i / a->heads, i % a->heads, all->of.sums + i * a->queries * (npy_intp)sizeof(float), scratch);
+    }
+    PyMem_RawFree(scratch);
+}
+
+static PyObject *half_attention_of(PyObject *const *args, PyObject *given)
+{
+    Attention a;
+    HalfForward all = {.of = {.a = &a}};
+    PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)args[0]);
+    for (int k = 0; k < 3; k++) {
+        if (!is_array(args[k]) || PyArray_DESCR((PyArrayObject *)args[k]) != descr || kind_widened(args[k], &all.widen) != KIND_FLOAT || all.widen == NULL ||
+            !is_heads(args[k], 2)) {
+            return NULL;
+        }
+    }
+    all.element = descr == S.descr_bfloat16 ? ELEMENT_B16 : ELEMENT_F16;
+    all.narrow = row_between(S.descr32, descr);
+    if (!has_few_vectors(all.element) || all.narrow == NULL || PyArray_DIM((PyArrayObject *)args[0], 2) > MOST_VECTORS) {
+        return NULL;
+    }
+    PyObject *mask = is_array(given) && PyArray_DESCR((PyArrayObject *)given) == descr ? (PyObject *)converted((PyArrayObject *)given, S.descr32) : Py_NewRef(given);
+    PyObject *both = NULL, *out = NULL, *logsum = NULL;
+    if (mask != NULL && read_sizes(args[0], args[1], args[2], args[4], mask, args[6], 4, &a)) {
+        out = new_output(a.q);
+        logsum = new_array(3, (npy_intp[]){a.batch, a.heads, a.queries}, S.descr32);
+    }
+    if (out != NULL && logsum != NULL) {
+        all.of.out = (PyArrayObject *)out;
+        all.of.sums = PyArray_BYTES((PyArrayObject *)logsum);
+        PyThreadState *thread = a.batch * a.heads * a.queries * a.keys * a.width >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        in_parts(attend_half_heads, &all, a.batch * a.heads, heads_of_part(&a));
+        if (thread != NULL) {
+            PyEval_RestoreThread(thread);
+        }
+        both = all.of.failed ? PyErr_NoMemory() : PyTuple_Pack(2, out, logsum);
+    }
+    Py_XDECREF(mask);
+    Py_XDECREF(out);
+    Py_XDECREF(logsum);
+    return both;
+}
+
 /* query, key, value, dropout_p, is_causal, attn_mask, scale. */
 static PyObject *flash_attention_kernel(PyObject *const *args)
 {
+    if (is_array(args[0]) && PyArray_ITEMSIZE((PyArrayObject *)args[0]) == 2) {
+        return half_attention_of(args, args[5]);
+    }
     PyObject *mask = is_array(args[0]) ? mask_like(args[5], args[0]) : Py_NewRef(args[5]);
     PyObject *made = mask == NULL ? NULL : attention_of(args, mask);
     Py_XDECREF(mask);
@@ -378,7 +488,7 @@ static PyObject *flash_attention_backward_kernel(PyObject *const *args)
 }
 
 const KernelEntry attention_kernels[] = {
-    {"attention.flash_attention", flash_attention_kernel},
+    {"attention.flash_attention", flash_attention_kernel, HALVES},
     {"attention.flash_attention_backward", flash_attention_backward_kernel},
     {NULL, NULL},
 };

@@ -1,4 +1,6 @@
 /* Layer norm, forward and backward, and RMS norm of float arrays. */
+#include "../runtime/plan.h"
+#include "half_slabs.h"
 #include "norm.h"
 #include <float.h>
 #include <math.h>
@@ -73,6 +75,47 @@ static void norm_part(void *work, npy_intp begin, npy_intp end)
     }
 }
 
+static void float_rows(void *work, const float *const *from, float *to, npy_intp rows)
+{
+    Rows part = *(const Rows *)work;
+    part.x = (const char *)from[0];
+    part.y = (char *)to;
+    norm_part(&part, 0, rows);
+}
+
+/* An optional weight or bias of n elements in float32: a new reference, or NULL for None. 0 to decline. */
+static int wide_vector(PyObject *object, npy_intp n, PyArrayObject **wide, const void **data)
+{
+    Row widen;
+    *wide = NULL;
+    if (object != Py_None && kind_widened(object, &widen) == KIND_FLOAT && widen != NULL) {
+        *wide = converted((PyArrayObject *)object, S.descr32);
+    }
+    return (object == Py_None || *wide != NULL) && vector(*wide == NULL ? Py_None : (PyObject *)*wide, 4, n, data);
+}
+
+/* The same of half types, without the statistics. */
+static PyObject *half_forward(PyObject *const *args, int centred, double eps)
+{
+    PyArrayObject *x = (PyArrayObject *)args[0], *weight = NULL, *bias = NULL, *dense = NULL;
+    Rows over = {.width = 4, .centred = centred, .eps = eps};
+    HalfSlabs slabs = {.run = float_rows, .work = &over};
+    PyObject *out = NULL;
+    if (!PyArray_SIZE(x) || !normalized(x, args[1], &over.n) || !half_slabs_serve(args[0], over.n, &slabs)) {
+        return NULL;
+    }
+    if (wide_vector(args[2], over.n, &weight, &over.weight) && (!centred || wide_vector(args[3], over.n, &bias, &over.bias)) &&
+        (dense = contiguous_of(x)) != NULL && (out = new_like(dense)) != NULL) {
+        slabs.from[0] = PyArray_BYTES(dense);
+        slabs.to = PyArray_BYTES((PyArrayObject *)out);
+        run_half_slabs(&slabs, PyArray_SIZE(x) / over.n);
+    }
+    Py_XDECREF((PyObject *)weight);
+    Py_XDECREF((PyObject *)bias);
+    Py_XDECREF((PyObject *)dense);
+    return out;
+}
+
 /* input, normalized_shape, weight, bias, eps, and whether the statistics are wanted too. Without `centred` the mean is not subtracted (RMS norm). */
 static PyObject *forward(PyObject *const *args, int statistics, int centred, double eps)
 {
@@ -80,6 +123,9 @@ static PyObject *forward(PyObject *const *args, int statistics, int centred, dou
     PyArrayObject *x = (PyArrayObject *)args[0];
     npy_intp n;
     const void *weight, *bias = NULL;
+    if (!width && !statistics && is_array(args[0]) && PyArray_ITEMSIZE(x) == 2) {
+        return half_forward(args, centred, eps);
+    }
     if (!width || !PyArray_SIZE(x)) {
         return NULL;
     }
@@ -233,9 +279,10 @@ failed:
 
 const KernelEntry norm_kernels[] = {
     {"norm.fast_layer_norm", layer_norm_kernel},
+    {"norm.layer_norm", layer_norm_kernel, HALVES},
     {"norm.native_layer_norm", native_layer_norm_kernel},
     {"norm.native_layer_norm_backward", layer_norm_backward_kernel},
-    {"norm.rms_norm", plain_rms_norm_kernel},
+    {"norm.rms_norm", plain_rms_norm_kernel, HALVES},
     {"norm.fused_rms_norm", fused_rms_norm_kernel},
     {NULL, NULL},
 };

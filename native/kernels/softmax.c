@@ -1,6 +1,7 @@
 /* Softmax, its logarithm, and their derivatives, over one dimension. */
 #include "../runtime/extents.h"
 #include "../runtime/engine.h"
+#include "half_slabs.h"
 #include "reduce.h"
 #include "soft_rows.h"
 #include <math.h>
@@ -12,10 +13,11 @@ typedef struct {
     npy_intp outer, n, inner; /* n elements are one softmax */
 } Sizes;
 
-/* The sizes before, of and after dimension `dim` of a float array; 0 to decline. */
+/* The sizes before, of and after dimension `dim` of an array of floats or half types; 0 to decline. */
 static int sizes_around(PyObject *object, PyObject *dim, Sizes *sizes)
 {
-    if (!is_float_kind(kind_of(object))) {
+    Row widen;
+    if (!is_float_kind(kind_widened(object, &widen))) {
         return 0;
     }
     PyArrayObject *x = (PyArrayObject *)object;
@@ -130,6 +132,28 @@ static void run_softmax(Softmax *all)
     }
 }
 
+static void float_rows(void *work, const float *const *from, float *to, npy_intp rows)
+{
+    Softmax part = *(const Softmax *)work;
+    part.of.outer = rows;
+    part.x = from[0];
+    part.y = from[1];
+    part.result = to;
+    softmax_part(&part, 0, rows);
+}
+
+/* Of half types, which are dense and of one dtype; 0 where they are cast as a whole. */
+static int run_halves(Softmax *all, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out)
+{
+    HalfSlabs slabs = {.from = {PyArray_BYTES(x), y == NULL ? NULL : PyArray_BYTES(y)}, .to = PyArray_BYTES(out), .run = float_rows, .work = all};
+    all->width = 4;
+    if (!half_slabs_serve((PyObject *)x, all->of.n * all->of.inner, &slabs)) {
+        return 0;
+    }
+    run_half_slabs(&slabs, all->of.outer);
+    return 1;
+}
+
 static PyObject *forward(PyObject *const *args, int logarithm)
 {
     Sizes of;
@@ -150,7 +174,13 @@ static PyObject *forward(PyObject *const *args, int logarithm)
     int width = float_width(source);
     const void *x = PyArray_DATA(source);
     void *result = PyArray_DATA((PyArrayObject *)out);
-    run_softmax(&(Softmax){FORWARD, logarithm, width, of, x, NULL, result, 0});
+    Softmax all = {FORWARD, logarithm, width, of, x, NULL, result, 0};
+    if (width) {
+        run_softmax(&all);
+    }
+    else if (!run_halves(&all, source, NULL, (PyArrayObject *)out)) {
+        Py_CLEAR(out);
+    }
     Py_DECREF(source);
     return out;
 }
@@ -170,7 +200,8 @@ static PyObject *backward(PyObject *const *args, int logarithm)
 {
     Sizes of;
     PyArrayObject *first = (PyArrayObject *)args[0], *second = (PyArrayObject *)args[1];
-    if (!sizes_around(args[0], args[2], &of) || kind_of(args[1]) != kind_of(args[0]) || !PyArray_SAMESHAPE(first, second)) {
+    if (!sizes_around(args[0], args[2], &of) || !is_array(args[1]) || PyArray_TYPE(second) != PyArray_TYPE(first) || !PyArray_ISALIGNED(second) ||
+        !PyArray_ISNOTSWAPPED(second) || !PyArray_SAMESHAPE(first, second)) {
         return NULL;
     }
     PyObject *out = new_like(first);
@@ -188,7 +219,13 @@ static PyObject *backward(PyObject *const *args, int logarithm)
     int width = float_width(first);
     const void *grad = PyArray_DATA(first), *y = PyArray_DATA(second);
     void *result = PyArray_DATA((PyArrayObject *)out);
-    run_softmax(&(Softmax){BACKWARD, logarithm, width, of, grad, y, result, 0});
+    Softmax all = {BACKWARD, logarithm, width, of, grad, y, result, 0};
+    if (width) {
+        run_softmax(&all);
+    }
+    else if (!run_halves(&all, first, second, (PyArrayObject *)out)) {
+        Py_CLEAR(out);
+    }
     Py_DECREF(first);
     Py_DECREF(second);
     return out;
@@ -288,11 +325,11 @@ static PyObject *fast_log_softmax_backward(PyObject *const *args)
 const KernelEntry softmax_kernels[] = {
     {"softmax.fast_softmax", fast_softmax},
     {"softmax.fast_log_softmax", fast_log_softmax},
-    {"softmax.softmax", softmax_kernel},
-    {"softmax.log_softmax", log_softmax_kernel},
-    {"softmax.softmax_backward_data", softmax_backward_kernel},
+    {"softmax.softmax", softmax_kernel, HALVES},
+    {"softmax.log_softmax", log_softmax_kernel, HALVES},
+    {"softmax.softmax_backward_data", softmax_backward_kernel, HALVES},
     {"softmax.fast_softmax_backward_data", fast_softmax_backward},
-    {"softmax.log_softmax_backward_data", log_softmax_backward_kernel},
+    {"softmax.log_softmax_backward_data", log_softmax_backward_kernel, HALVES},
     {"softmax.fast_log_softmax_backward_data", fast_log_softmax_backward},
     {NULL, NULL},
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,50 @@ def test_kernel_gives_what_numpy_gives(kind: str, queries: int, keys: int, width
             for one, other in zip(given, by_numpy):
                 assert one.dtype == other.dtype and one.strides == other.strides
                 np.testing.assert_allclose(one, other, rtol=10 * close["rtol"], atol=30 * close["atol"])
+
+
+@pytest.mark.usefixtures("vectors")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(("queries", "keys", "width"), [(1, 1, 1), (1, 700, 64), (3, 45, 17), (16, 33, 8), (17, 20, 8)])
+def test_few_queries_of_half_types(dtype: Any, queries: int, keys: int, width: int) -> None:
+    near = 2**-7 if dtype is torch.bfloat16 else 2**-10
+    query, key, value = (torch.from_numpy(x).to(dtype) for x in operands("float32", 2, 3, queries, keys, width))
+    seen = torch.from_numpy(np.random.default_rng(1).random((2, 1, queries, keys)) > 0.3)
+    added = torch.randn(queries, keys).to(dtype)
+    flash = torch._scaled_dot_product_flash_attention_for_cpu
+    for mask, causal, scale in itertools.product((None, seen, seen & False, added), (False, True), (None, 0.25)):
+        wide = mask if mask is None or mask.dtype is torch.bool else mask.double()
+        wanted, sums = flash(query.double(), key.double(), value.double(), 0.0, causal, attn_mask=wide, scale=scale)
+        for _ in range(3):  # the second call is planned
+            made, logsum = flash(query, key, value, 0.0, causal, attn_mask=mask, scale=scale)
+            assert made.dtype is dtype and made.stride() == query.stride() and logsum.dtype is torch.float32
+            torch.testing.assert_close(made.double(), wanted, rtol=near, atol=near)
+            torch.testing.assert_close(logsum.double(), sums, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_heads_that_share_keys_give_what_repeated_ones_do(dtype: Any) -> None:
+    attend = torch.nn.functional.scaled_dot_product_attention
+    torch.manual_seed(0)
+    key, value = (torch.randn(2, 3, 21, 8, dtype=dtype, requires_grad=True) for _ in range(2))
+    plain, turned = torch.randn(2, 6, 1, 8, dtype=dtype), torch.randn(2, 1, 6, 8, dtype=dtype).transpose(1, 2)
+    masks = (None, torch.rand(1, 21) > 0.4, torch.randn(2, 1, 1, 21).to(dtype), torch.rand(2, 6, 1, 21) > 0.4)
+    near = 1e-6 if dtype is torch.float32 else 2**-7
+    for query, mask, causal in itertools.product((plain, turned, plain.expand(2, 6, 2, 8)), masks, (False, True)):
+        if mask is not None and causal:
+            continue
+        query = query.detach().requires_grad_(True)
+        made = attend(query, key, value, mask, is_causal=causal, enable_gqa=True)
+        wanted = attend(query, *(x.repeat_interleave(2, 1) for x in (key, value)), mask, is_causal=causal)
+        assert made.stride() == wanted.stride()
+        torch.testing.assert_close(made, wanted, rtol=near, atol=near)
+        upper = torch.randn_like(made)
+        for one, other in zip(
+            torch.autograd.grad(made, (query, key, value), upper),
+            torch.autograd.grad(wanted, (query, key, value), upper),
+            strict=True,
+        ):
+            torch.testing.assert_close(one, other, rtol=4 * near, atol=8 * near)
 
 
 def test_attention_of_one_query_by_hand() -> None:

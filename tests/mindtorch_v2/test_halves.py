@@ -77,6 +77,50 @@ def test_reductions(n: int) -> None:
     agree(lambda x: x[:0].sum((1, 2)), x)
 
 
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (37, 12), (5, 700), (300, 33), (3, 4096), (3, 4097), (4, 7, 9), (2, 70, 100)], ids=str
+)
+def test_rows(shape: tuple) -> None:
+    x, upper, width = drawn(*shape), drawn(*shape, seed=1), shape[-1]
+    weight, bias = drawn(width, seed=2), drawn(width, seed=3)
+    for dim in range(-1, len(shape) - 1):
+        for function in (torch.softmax, torch.log_softmax):
+            agree(lambda x, dim=dim, function=function: function(x, dim), x)
+            agree(lambda x, dim=dim, function=function: function(x.transpose(0, 1), dim), x)
+        for name in ("_softmax_backward_data", "_log_softmax_backward_data"):
+            back, made = getattr(torch, name), torch.softmax(x, dim)
+            agree(lambda g, y, dim=dim, back=back: back(g, y, dim, g.dtype), upper, made)
+    agree(lambda x, weight, bias: F.layer_norm(x, (width,), weight, bias), x, weight, bias)
+    agree(lambda x: F.layer_norm(x, shape[1:], eps=0.1), x)
+    agree(lambda x, weight: F.rms_norm(x, (width,), weight, eps=1e-3), x, weight)
+    agree(lambda x: F.rms_norm(x.transpose(0, 1), (x.transpose(0, 1).shape[-1],), eps=1e-3), x)
+    agree(lambda x: F.layer_norm(x[:0], (width,)), x)
+    for kind in HALVES:  # parameters of another type than the rows
+        made = F.layer_norm(x.to(kind), (width,), weight, bias) if kind is torch.bfloat16 else None
+        assert made is None or torch.equal(made, F.layer_norm(x.to(kind).float(), (width,), weight, bias).to(kind))
+    x[0, 0], x[-1, -1] = float("nan"), float("inf")
+    agree(lambda x: torch.softmax(x, -1), x)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_sums_by_index(dim: int) -> None:
+    x, source, index = (
+        drawn(40, 50),
+        drawn(40, 50, seed=1),
+        torch.from_numpy(np.random.default_rng(2).integers(0, 40, (40, 50))),
+    )
+    rows = index[0, : x.shape[dim]]
+    agree(lambda x, source: x.index_add(dim, rows, source), x, source)
+    agree(lambda x, source: x.t().index_add(1 - dim, rows, source.t()), x, source)
+    agree(lambda x, source: x.scatter_add(dim, index, source), x, source)
+    agree(lambda x, source: x.scatter_reduce(dim, index, source, "amax", include_self=False), x, source)
+    agree(lambda x, source: x.index_put((index[0],), source[:1], accumulate=True), x, source)
+    agree(lambda x, source: x.put(index, source, accumulate=True), x, source)
+    agree(lambda x: x.cummax(dim)[0], x)
+    agree(lambda x: x.argmax(dim), x)
+    agree(lambda x: x.topk(5, dim)[0], x)
+
+
 def test_other_integers_of_two_bytes_are_cast() -> None:
     x = torch.full((2, 70), 2, dtype=torch.int16)
     for _ in range(3):  # the second call is planned

@@ -52,6 +52,12 @@ def scaled_dot_product_attention(
         raise RuntimeError(_TWO_MASKS)
     if _fits(query, key, value, attn_mask, dropout_p, enable_gqa):
         if query.shape[1] != key.shape[1]:
+            if (
+                query.shape[2] == 1
+                and not is_causal
+                and (attn_mask is None or attn_mask.dim() == 2 or attn_mask.shape[1] == 1)
+            ):
+                return _attention_of_groups(query, key, value, attn_mask, scale)
             key = F.repeat_interleave(key, query.shape[1] // key.shape[1], 1)
             value = F.repeat_interleave(value, query.shape[1] // value.shape[1], 1)
         mask = attn_mask
@@ -61,6 +67,18 @@ def scaled_dot_product_attention(
             query, key, value, dropout_p, is_causal, attn_mask=mask, scale=scale
         )[0]
     return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale, enable_gqa)[0]
+
+
+def _attention_of_groups(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None) -> Tensor:
+    """That of one query: those of the heads that share keys and values stand as queries of one head, so that nothing is repeated."""
+    batch, heads, _, width = query.shape
+    grouped = F.reshape(query, (batch, key.shape[1], heads // key.shape[1], width))
+    made = F._scaled_dot_product_flash_attention_for_cpu(grouped, key, value, 0.0, False, attn_mask=mask, scale=scale)[
+        0
+    ]
+    if query.stride(1) < query.stride(2):  # a view of (batch, length, heads, width), as the result is then
+        return F.transpose(F.reshape(made, (batch, 1, heads, width)), 1, 2)
+    return F.reshape(made, (batch, heads, 1, width))
 
 
 def _on_npu(

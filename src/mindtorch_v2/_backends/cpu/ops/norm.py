@@ -89,6 +89,7 @@ def native_layer_norm(
     return out.reshape(input.shape), mean.reshape(small), rstd.reshape(small)
 
 
+@native.kernel
 def layer_norm(
     input: ndarray,
     normalized_shape: Sequence[int],
