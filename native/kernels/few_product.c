@@ -4,6 +4,8 @@
 #include "few_vectors.h"
 #include "product.h"
 
+#define MOST_OF_FLOATS 16 /* vectors by a matrix that needs no copy otherwise */
+
 /* The matrix of a product, and what its vectors are read by. */
 typedef struct {
     FewVectors few;
@@ -17,7 +19,7 @@ static int by_side(Sides *sides, int right, npy_intp vectors, npy_intp k, npy_in
 {
     const npy_intp item = sides->item;
     const int along = matrix[0] == item || k == 1, summed = !along && (matrix[1] == item || rows == 1);
-    if (vectors > MOST_VECTORS || (!along && !summed)) {
+    if (vectors > (item == 4 ? MOST_OF_FLOATS : MOST_VECTORS) || (!along && !summed)) {
         return 0;
     }
     sides->right = right;

@@ -58,6 +58,27 @@ static inline __attribute__((always_inline)) TARGET void NAME(add)(const char *c
                                                                    int vectors, const int count)
 {
     npy_intp j = 0;
+#if LANES == 16
+    for (; count == OVER && j + 2 * LANES <= n; j += 2 * LANES) { /* registers for two vectors of each row */
+        V element[OVER][2];
+        for (int r = 0; r < count; r++) {
+            element[r][0] = AT(row[r] + j * ITEM);
+            element[r][1] = AT(row[r] + (j + LANES) * ITEM);
+            __builtin_prefetch(row[r] + j * ITEM + AHEAD);
+        }
+        for (int v = 0; v < vectors; v++) {
+            float *to = out + v * n + j;
+            V low = LOAD(to), high = LOAD(to + LANES);
+            for (int r = 0; r < count; r++) {
+                const V factor = EACH(factors[v * count + r]);
+                low = FUSED_ADD(element[r][0], factor, low);
+                high = FUSED_ADD(element[r][1], factor, high);
+            }
+            STORE(to, low);
+            STORE(to + LANES, high);
+        }
+    }
+#endif
     for (; j + LANES <= n; j += LANES) {
         V element[OVER];
         for (int r = 0; r < count; r++) {

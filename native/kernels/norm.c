@@ -108,7 +108,9 @@ static PyObject *half_forward(PyObject *const *args, int centred, double eps)
         (dense = contiguous_of(x)) != NULL && (out = new_like(dense)) != NULL) {
         slabs.from[0] = PyArray_BYTES(dense);
         slabs.to = PyArray_BYTES((PyArrayObject *)out);
-        run_half_slabs(&slabs, PyArray_SIZE(x) / over.n);
+        if (!run_half_slabs(&slabs, PyArray_SIZE(x) / over.n)) {
+            Py_CLEAR(out);
+        }
     }
     Py_XDECREF((PyObject *)weight);
     Py_XDECREF((PyObject *)bias);

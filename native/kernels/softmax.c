@@ -150,8 +150,7 @@ static int run_halves(Softmax *all, PyArrayObject *x, PyArrayObject *y, PyArrayO
     if (!half_slabs_serve((PyObject *)x, all->of.n * all->of.inner, &slabs)) {
         return 0;
     }
-    run_half_slabs(&slabs, all->of.outer);
-    return 1;
+    return run_half_slabs(&slabs, all->of.outer);
 }
 
 static PyObject *forward(PyObject *const *args, int logarithm)

@@ -22,7 +22,7 @@ class Int8Linear(Module):
     """A linear map whose weight is a matrix of bytes, each row of which has a scale: ``y = x @ (weight * scale[:, None]).T + bias``.
 
     Buffers: `weight`, int8 (out_features, in_features); `scale` (out_features,) in the dtype in which the module computes. Inputs have
-    that dtype. Products with up to sixteen rows read each byte once; larger ones make float32 of some rows of the weight at a time. The weight cannot be trained;
+    that dtype. Products with up to 32 rows read each byte once; larger ones make float32 of some rows of the weight at a time. The weight cannot be trained;
     inputs and `bias` have gradients.
     """
 

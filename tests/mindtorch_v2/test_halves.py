@@ -78,7 +78,9 @@ def test_reductions(n: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [(1, 1), (37, 12), (5, 700), (300, 33), (3, 4096), (3, 4097), (4, 7, 9), (2, 70, 100)], ids=str
+    "shape",
+    [(1, 1), (37, 12), (5, 700), (300, 33), (3, 4096), (3, 4097), (2, 140000), (4, 7, 9), (2, 70, 100)],
+    ids=str,
 )
 def test_rows(shape: tuple) -> None:
     x, upper, width = drawn(*shape), drawn(*shape, seed=1), shape[-1]

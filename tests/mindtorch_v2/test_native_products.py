@@ -205,7 +205,7 @@ def test_outer_products(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("m", [1, 2, 3, 4, 7, 16, 17])
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 7, 16, 17, 32, 33])
 def test_few_rows_of_half_types_by_matrices_that_lie_either_way(dtype: Any, m: int) -> None:
     near = 2**-8 if dtype is torch.bfloat16 else 2**-11
     for n, k in itertools.product((1, 4, 9, 33, 700), (1, 5, 8, 70, 257)):
