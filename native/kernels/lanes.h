@@ -9,6 +9,14 @@
 #define STEP ((npy_intp)(VECTOR_BYTES / sizeof(T)))
 #define SUM_BLOCK 8192
 
+/* What lies a kilobyte behind n elements that are read now: loops that do much with each wait for memory otherwise. */
+#define FETCH_AHEAD(from, n)                                                                                                              \
+    do {                                                                                                                                   \
+        for (npy_intp ahead_ = 0; ahead_ < (n) * (npy_intp)sizeof(*(from)); ahead_ += 64) {                                                \
+            __builtin_prefetch((const char *)(from) + 1024 + ahead_);                                                                      \
+        }                                                                                                                                  \
+    } while (0)
+
 /* `total` (a double) becomes the sum of n terms: VECTOR is the term of the elements at j of a vector, SCALAR that of the element at j. */
 #define SUM_OVER(total, n, VECTOR, SCALAR)                                                                                                \
     do {                                                                                                                                   \

@@ -42,6 +42,7 @@ static inline __attribute__((always_inline)) TARGET NAME(Wide) NAME(numbers)(NAM
             const T *row_ = (const T *)(x);                                                                                                \
             NAME(Wide) a_ = {0}, b_ = {0}, c_ = {0}, d_ = {0};                                                                             \
             for (; i_ + 4 * WIDE_STEP <= n_; i_ += 4 * WIDE_STEP) {                                                                        \
+                FETCH_AHEAD(row_ + i_, 4 * WIDE_STEP);                                                                                     \
                 NAME(Wide) p_ = NAME(widened)(row_ + i_), q_ = NAME(widened)(row_ + i_ + WIDE_STEP);                                       \
                 NAME(Wide) r_ = NAME(widened)(row_ + i_ + 2 * WIDE_STEP), s_ = NAME(widened)(row_ + i_ + 3 * WIDE_STEP);                   \
                 a_ += TERM(p_);                                                                                                            \

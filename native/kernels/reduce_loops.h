@@ -151,6 +151,7 @@ static inline __attribute__((always_inline)) TARGET double NAME(product_of)(cons
     NAME(Factors) p = one, q = one, r = one, s = one;
     npy_intp i = 0;
     for (; i + 4 * WIDE_STEP <= n; i += 4 * WIDE_STEP) {
+        FETCH_AHEAD(x + i, 4 * WIDE_STEP);
         p *= NAME(factors)(x + i);
         q *= NAME(factors)(x + i + WIDE_STEP);
         r *= NAME(factors)(x + i + 2 * WIDE_STEP);

@@ -325,8 +325,10 @@ void reduce_array(const Reduction *plan, const Reducer *with, const char *x, cha
     if (part_threads > 1 && plan->kept_count) {
         const npy_intp each = plan->count / plan->kept[0].size * plan->n;
         grain = grain_of(each);
-        if (plan->kept_count == 1) { /* results side by side, whose loop is one of vectors */
-            grain = plan->kept[0].stride == with->item ? (grain + 63) / 64 * 64 : grain;
+        if (plan->kept_count == 1 && plan->kept[0].stride == with->item) {
+            /* Results side by side, whose loop is one of vectors: as many for a thread as may be, since rows that are read in snatches come slowly. */
+            const npy_intp fair = plan->kept[0].size / part_threads;
+            grain = ((grain < fair ? fair : grain) + 63) / 64 * 64;
         }
     }
     if (plan->kept_count && plan->kept[0].size >= 2 * grain) {
