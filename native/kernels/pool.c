@@ -311,6 +311,9 @@ static void means_part(void *work, npy_intp begin, npy_intp end)
 {
     const MeansRun *all = work;
     char *x = all->x + begin * volume(all->w->in) * all->width, *y = all->y + begin * volume(all->w->out) * all->width;
+    if (!all->cells && mean_rows(all->width, x, all->w, all->padded, all->by, y, end - begin, all->back)) {
+        return;
+    }
     (all->width == 8 ? means_double : means_float)(x, all->w, all->cells, all->padded, all->by, y, end - begin, all->back);
 }
 

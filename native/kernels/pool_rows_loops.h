@@ -68,4 +68,31 @@ static TARGET void NAME(max_rows)(const void *plane, const Windows *w, void *out
     }
 }
 
+/* An element of each of `count` windows, which are `step` apart, to their sums, or to it what each has to share. */
+static __attribute__((noinline)) TARGET void NAME(share)(void *first, npy_intp step, npy_intp count, double *restrict sum, const void *shares, int spread)
+{
+    T *restrict x = first;
+    const T *restrict share = shares;
+    if (spread) {
+        for (npy_intp i = 0; i < count; i++) {
+            x[i * step] += share[i];
+        }
+    }
+    else if (step == 1) {
+        for (npy_intp i = 0; i < count; i++) {
+            sum[i] += (double)x[i];
+        }
+    }
+    else if (step == 2) {
+        for (npy_intp i = 0; i < count; i++) {
+            sum[i] += (double)x[2 * i];
+        }
+    }
+    else {
+        for (npy_intp i = 0; i < count; i++) {
+            sum[i] += (double)x[i * step];
+        }
+    }
+}
+
 #undef PLACE

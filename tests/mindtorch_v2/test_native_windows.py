@@ -95,6 +95,16 @@ def test_avg_pool(dtype: str, counting: tuple) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("counting", [(True, None), (False, None), (False, -3)])
+def test_means_of_long_rows(dtype: str, counting: tuple, vectors: int) -> None:
+    for width, ceil_mode in itertools.product((9, 40, 603), (False, True)):
+        x = _array((1, 2, 5, width), dtype)
+        for window in ((2, 2, 0), (3, 1, 1), (3, 2, 1), ((2, 5), (1, 3), (1, 2)), (4, 4, 2)):
+            out = _same(pool.avg_pool2d, x, *window, ceil_mode, *counting)
+            _same(pool.avg_pool2d_backward, out, x, *window, ceil_mode, *counting)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_adaptive_pools(dtype: str) -> None:
     for shape, size in itertools.product(_SHAPES, [1, (1, 1), (3, 2), [5, 7], (0, 2)]):
         for x in _layouts(_array(shape, dtype)):
