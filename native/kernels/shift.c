@@ -5,7 +5,15 @@
 #define RIGHT(type, unsigned_type, bits, x, by) ((type)((by) < 0 || (by) >= (bits) ? (x) >> ((bits) - 1) : (x) >> (by)))
 #define RIGHT_UNSIGNED(type, unsigned_type, bits, x, by) ((type)((by) >= (bits) ? 0 : (x) >> (by)))
 
+/* By one number compilers make vectors of the loop, since what is said of the number leaves it. */
 #define SHIFTED(type, unsigned_type, bits, shift)                                                                                          \
+    if (!step) {                                                                                                                           \
+        const type one = *(const type *)by;                                                                                                \
+        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
+            ((type *)to)[i] = shift(type, unsigned_type, bits, ((const type *)from)[i], one);                                              \
+        }                                                                                                                                  \
+        break;                                                                                                                             \
+    }                                                                                                                                      \
     for (npy_intp i = 0; i < n; i++) {                                                                                                     \
         ((type *)to)[i] = shift(type, unsigned_type, bits, ((const type *)from)[i], ((const type *)by)[i * step]);                         \
     }                                                                                                                                      \

@@ -402,6 +402,7 @@ extern INTERNAL const KernelEntry optim_kernels[];
 extern INTERNAL const KernelEntry order_kernels[];
 extern INTERNAL const KernelEntry factor_kernels[];
 extern INTERNAL const KernelEntry eigen_kernels[];
+extern INTERNAL const KernelEntry gate_kernels[];
 extern INTERNAL const KernelEntry inverse_kernels[];
 extern INTERNAL const KernelEntry patch_kernels[];
 extern INTERNAL const KernelEntry pad_kernels[];

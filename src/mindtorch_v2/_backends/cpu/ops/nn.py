@@ -11,12 +11,14 @@ from .elements import sigmoid
 # ------------------------------------------------------------------------------------------------------------------------- glu
 
 
+@native.kernel
 def glu(self: ndarray, dim: int = -1) -> ndarray:
     half = self.shape[dim] // 2
     front = (slice(None),) * (dim % self.ndim)
     return self[(*front, slice(half))] * sigmoid(self[(*front, slice(half, None))])
 
 
+@native.kernel
 def glu_backward(grad_output: ndarray, self: ndarray, dim: int) -> ndarray:
     half = self.shape[dim] // 2
     front = (slice(None),) * (dim % self.ndim)
