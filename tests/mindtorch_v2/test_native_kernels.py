@@ -138,6 +138,8 @@ _BY_HAND = {
     "solved",
     "det",
     "slogdet",
+    "eigh",
+    "svd",
     "fft_c2c",
     "fft_c2r",
     "fft_r2c",
