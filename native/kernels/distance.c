@@ -1,6 +1,7 @@
 /* Distances of all pairs of rows, and their gradients. The Python kernels of `matmul.py` say the same. */
 #include "kinds.h"
 #include <math.h>
+#include "blas.h"
 
 #define FEW_ROWS 25 /* whose Euclidean distances come from differences, as in PyTorch */
 
@@ -82,14 +83,42 @@ static int read_between(PyObject *first, PyObject *second, Between *of)
     return PyArray_DIM(b, last) == of->n;
 }
 
-/* x1, x2, p, compute mode. Declines what goes through a product. */
+/* Distances from the products of all pairs of rows, times -2, and the rows' own squares, of which `space` takes those of the others. Roots take so long
+ * that wider vectors would not be faster. */
+#define LENGTHS_OF_PRODUCTS(T, ROOT)                                                                                                       \
+    static void lengths_##T(const T *a, npy_intp rows, const T *b, npy_intp others, npy_intp n, T *restrict squares, T *restrict to)       \
+    {                                                                                                                                      \
+        for (npy_intp r = 0; r < rows + others; r++) {                                                                                     \
+            const T *row = r < others ? b + r * n : a + (r - others) * n;                                                                  \
+            T own = 0;                                                                                                                     \
+            for (npy_intp i = 0; i < n; i++) {                                                                                             \
+                own += row[i] * row[i];                                                                                                    \
+            }                                                                                                                              \
+            if (r < others) {                                                                                                              \
+                squares[r] = own;                                                                                                          \
+                continue;                                                                                                                  \
+            }                                                                                                                              \
+            for (npy_intp j = 0; j < others; j++) {                                                                                        \
+                const T square = own + squares[j] + to[j];                                                                                 \
+                to[j] = ROOT(square <= 0 ? 0 : square);                                                                                    \
+            }                                                                                                                              \
+            to += others;                                                                                                                  \
+        }                                                                                                                                  \
+    }
+LENGTHS_OF_PRODUCTS(float, sqrtf)
+LENGTHS_OF_PRODUCTS(double, sqrt)
+
+/* x1, x2, p, compute mode. */
 static PyObject *cdist_kernel(PyObject *const *args)
 {
     Between of;
     double p;
     Py_ssize_t mode = 0;
-    if (!read_between(args[0], args[1], &of) || !as_double(args[2], &p) || p < 0 || (args[3] != Py_None && !as_index(args[3], &mode)) ||
-        (p == 2 && mode != 2 && (mode == 1 || of.rows > FEW_ROWS || of.others > FEW_ROWS))) {
+    if (!read_between(args[0], args[1], &of) || !as_double(args[2], &p) || p < 0 || (args[3] != Py_None && !as_index(args[3], &mode))) {
+        return NULL;
+    }
+    const int by_product = p == 2 && mode != 2 && (mode == 1 || of.rows > FEW_ROWS || of.others > FEW_ROWS);
+    if (by_product && (!has_blas() || !of.batches || !of.rows || !of.others || !of.n)) {
         return NULL;
     }
     PyArrayObject *first = (PyArrayObject *)args[0];
@@ -98,12 +127,28 @@ static PyObject *cdist_kernel(PyObject *const *args)
     copy_dims(shape, PyArray_DIMS(first), ndim);
     shape[ndim - 1] = of.others;
     PyObject *out = new_array(ndim, shape, PyArray_DESCR(first));
+    void *space = by_product ? PyMem_RawMalloc((size_t)(of.others * of.width)) : NULL;
+    if (by_product && space == NULL) {
+        Py_CLEAR(out);
+        PyErr_NoMemory();
+    }
     if (out != NULL) {
         const char *a = PyArray_BYTES(first), *b = PyArray_BYTES((PyArrayObject *)args[1]);
         char *to = PyArray_BYTES((PyArrayObject *)out);
         PyThreadState *thread = PyArray_SIZE((PyArrayObject *)out) * of.n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
         for (npy_intp batch = 0; batch < of.batches; batch++) {
-            CHOOSE(distances_between, of.width, a, of.rows, b, of.others, of.n, p, to);
+            if (by_product) {
+                multiply(of.width, 0, 1, of.rows, of.others, of.n, -2, a, of.n, b, of.n, 0, to, of.others);
+                if (of.width == 4) {
+                    lengths_float((const float *)a, of.rows, (const float *)b, of.others, of.n, space, (float *)to);
+                }
+                else {
+                    lengths_double((const double *)a, of.rows, (const double *)b, of.others, of.n, space, (double *)to);
+                }
+            }
+            else {
+                CHOOSE(distances_between, of.width, a, of.rows, b, of.others, of.n, p, to);
+            }
             a += of.rows * of.n * of.width;
             b += of.others * of.n * of.width;
             to += of.rows * of.others * of.width;
@@ -112,6 +157,7 @@ static PyObject *cdist_kernel(PyObject *const *args)
             PyEval_RestoreThread(thread);
         }
     }
+    PyMem_RawFree(space);
     return out;
 }
 
