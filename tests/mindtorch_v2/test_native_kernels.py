@@ -139,6 +139,7 @@ _BY_HAND = {
     "det",
     "slogdet",
     "eigh",
+    "layer_norm",
     "svd",
     "fft_c2c",
     "fft_c2r",
