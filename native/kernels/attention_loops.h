@@ -26,7 +26,8 @@ static TARGET void NAME(row_products)(const T *one, const T *rows, npy_intp step
             in_d += left * NAME(load)(d + j);
         }
         T sums[4] = {NAME(added_up)(in_a), NAME(added_up)(in_b), NAME(added_up)(in_c), NAME(added_up)(in_d)};
-        for (; j < width; j++) {
+        ROLLED for (; j < width; j++)
+        {
             sums[0] += one[j] * a[j];
             sums[1] += one[j] * b[j];
             sums[2] += one[j] * c[j];
@@ -94,9 +95,7 @@ static TARGET void NAME(weigh)(T *scores, npy_intp keys, const void *mask, npy_i
     if (mask != NULL && top == (T)-INFINITY) {
         top = 0;
     }
-    for (npy_intp s = 0; s < keys; s++) {
-        scores[s] = NAME(exponential)(scores[s] - top);
-    }
+    EACH(keys, scores, scores, scores, made = NAME(exponential)(p - top));
     double total = NAME(sum_of)(scores, keys);
     if (mask != NULL && total == 0) {
         total = 1;
@@ -116,9 +115,7 @@ static TARGET void NAME(attend)(const void *query, const void *key, npy_intp key
     double total;
     NAME(row_products)(q, k, key_step, keys, width, factor, scores);
     NAME(weigh)(scores, keys, mask, mask_step, mask_is_bool, &top, &total);
-    for (npy_intp d = 0; d < width; d++) {
-        out[d] = 0;
-    }
+    memset(out, 0, (size_t)width * sizeof(T));
     NAME(add_weighted)(out, scores, v, value_step, keys, width);
     const T by = (T)total;
     for (npy_intp d = 0; d < width; d++) {
@@ -157,6 +154,13 @@ static TARGET void NAME(divide_rows)(void *output, npy_intp step, npy_intp rows,
     }
 }
 
+/* The weights from the scores and what was saved, and the scores' gradient from that of the weights. */
+static TARGET void NAME(unweigh)(T *scores, T *given, npy_intp keys, T saved, T shared, T factor)
+{
+    EACH(keys, scores, scores, scores, made = NAME(exponential)(p - saved));
+    EACH(keys, scores, given, given, made = p * (q - shared) * factor);
+}
+
 /* The weights of a block of queries from its scores and what was saved of it, and the scores' gradient from that of the weights, in `inner`. */
 static TARGET void NAME(unweigh_rows)(void *block, void *inner, npy_intp rows, npy_intp keys, npy_intp reach, const void *mask, npy_intp mask_row,
                                       npy_intp mask_step, int mask_is_bool, const void *logsums, npy_intp logsum_step, const void *grads,
@@ -169,11 +173,7 @@ static TARGET void NAME(unweigh_rows)(void *block, void *inner, npy_intp rows, n
         const T logsum = ((const T *)logsums)[r * logsum_step];
         const T shared = NAME(row_product)((const T *)grads + r * grad_step, (const T *)outputs + r * output_step, width);
         NAME(weigh)(weights, seen, mask == NULL ? NULL : (const char *)mask + r * mask_row, mask_step, mask_is_bool, NULL, NULL);
-        for (npy_intp s = 0; s < seen; s++) {
-            const T weight = NAME(exponential)(weights[s] - logsum);
-            weights[s] = weight;
-            given[s] = weight * (given[s] - shared) * factor;
-        }
+        NAME(unweigh)(weights, given, seen, logsum, shared, factor);
         for (npy_intp s = seen; s < keys; s++) {
             weights[s] = given[s] = 0;
         }
@@ -191,15 +191,9 @@ static TARGET void NAME(attend_back)(const void *grad, const void *query, const 
     T *to_q = of_query, *scores = scratch, *from = scores + keys; /* weights, and the scores' gradients */
     NAME(row_products)(q, k, key_step, keys, width, factor, scores);
     NAME(weigh)(scores, keys, mask, mask_step, mask_is_bool, NULL, NULL);
-    for (npy_intp d = 0; d < width; d++) {
-        to_q[d] = 0;
-    }
+    memset(to_q, 0, (size_t)width * sizeof(T));
     NAME(row_products)(g, v, value_step, keys, width, 1, from);
-    for (npy_intp s = 0; s < keys; s++) {
-        const T weight = NAME(exponential)(scores[s] - saved);
-        scores[s] = weight;
-        from[s] = weight * (from[s] - shared) * factor;
-    }
+    NAME(unweigh)(scores, from, keys, saved, shared, factor);
     NAME(add_weighted)(to_q, from, k, key_step, keys, width);
     for (npy_intp s = 0; s < keys; s++) {
         const T weight = scores[s], given = from[s];

@@ -17,6 +17,54 @@
         }                                                                                                                                  \
     } while (0)
 
+#if HAS_WIDE
+#include <immintrin.h>
+#endif
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define ROLLED _Pragma("clang loop unroll(disable)")
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define ROLLED _Pragma("GCC unroll 1") /* of the elements after the last vector: compilers would write out fifteen */
+#define UNROLLED _Pragma("GCC unroll 8")
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+/* Of n elements, at `a` and `b`, in whole vectors: the statement makes `made`, for the results, of `p` and `q`; `at` is their place. What is left goes
+ * through a vector of its own: see Note [Whole vectors] in block_loops.c. What the statement reads by `at` has room up to a multiple of STEP. */
+#define EACH(n, a, b, results, ...)                                                                                                        \
+    do {                                                                                                                                   \
+        T left_[2][VECTOR_BYTES / sizeof(T)];                                                                                              \
+        const T *p_ = (a), *q_ = (b);                                                                                                      \
+        T *to_ = (results);                                                                                                                \
+        const npy_intp n_ = (n);                                                                                                           \
+        for (npy_intp done_ = 0, count_ = n_;;) {                                                                                          \
+            const npy_intp some_ = count_ & -STEP;                                                                                         \
+            INDEPENDENT for (npy_intp l_ = 0; l_ < some_; l_++)                                                                            \
+            {                                                                                                                              \
+                const npy_intp at = done_ + l_;                                                                                            \
+                const T p = p_[l_], q = q_[l_];                                                                                            \
+                T made;                                                                                                                    \
+                (void)at, (void)q;                                                                                                         \
+                __VA_ARGS__;                                                                                                               \
+                to_[l_] = made;                                                                                                            \
+            }                                                                                                                              \
+            if (to_ == left_[0]) {                                                                                                         \
+                NAME(give)((results) + done_, to_, n_ - done_);                                                                            \
+                break;                                                                                                                     \
+            }                                                                                                                              \
+            done_ = some_;                                                                                                                 \
+            if (done_ == n_) {                                                                                                             \
+                break;                                                                                                                     \
+            }                                                                                                                              \
+            NAME(take)(left_[0], p_ + done_, n_ - done_);                                                                                  \
+            NAME(take)(left_[1], q_ + done_, n_ - done_);                                                                                  \
+            p_ = to_ = left_[0];                                                                                                           \
+            q_ = left_[1];                                                                                                                 \
+            count_ = STEP;                                                                                                                 \
+        }                                                                                                                                  \
+    } while (0)
+
 /* `total` (a double) becomes the sum of n terms: VECTOR is the term of the elements at j of a vector, SCALAR that of the element at j. */
 #define SUM_OVER(total, n, VECTOR, SCALAR)                                                                                                \
     do {                                                                                                                                   \
@@ -42,7 +90,8 @@
             }                                                                                                                              \
             sum_ += NAME(folded)((a_ + b_) + (c_ + d_));                                                                                   \
         }                                                                                                                                  \
-        for (; i_ < n_; i_++) {                                                                                                            \
+        ROLLED for (; i_ < n_; i_++)                                                                                                       \
+        {                                                                                                                                  \
             npy_intp j = i_;                                                                                                               \
             sum_ += SCALAR;                                                                                                                \
         }                                                                                                                                  \
@@ -59,6 +108,32 @@ static inline __attribute__((always_inline)) TARGET V NAME(load)(const T *from)
     return vector;
 }
 
+/* Fewer elements than a vector has, from and to the beginning of one; zeros after them. */
+static inline __attribute__((always_inline)) TARGET void NAME(take)(T *to, const T *from, npy_intp count)
+{
+#if VECTOR_BYTES == 64
+    _mm512_storeu_si512(to, _mm512_maskz_loadu_epi32((__mmask16)_bzhi_u32(0xFFFF, (unsigned)(count * (npy_intp)sizeof(T) / 4)), from));
+#elif VECTOR_BYTES == 32
+    __m256i left = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(count * (npy_intp)sizeof(T) / 4)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    _mm256_storeu_si256((__m256i *)to, _mm256_maskload_epi32((const int *)from, left));
+#else
+    memset(to, 0, VECTOR_BYTES);
+    memcpy(to, from, (size_t)count * sizeof(T));
+#endif
+}
+
+static inline __attribute__((always_inline)) TARGET void NAME(give)(T *to, const T *from, npy_intp count)
+{
+#if VECTOR_BYTES == 64
+    _mm512_mask_storeu_epi32(to, (__mmask16)_bzhi_u32(0xFFFF, (unsigned)(count * (npy_intp)sizeof(T) / 4)), _mm512_loadu_si512(from));
+#elif VECTOR_BYTES == 32
+    __m256i left = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(count * (npy_intp)sizeof(T) / 4)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    _mm256_maskstore_epi32((int *)to, left, _mm256_loadu_si256((const __m256i *)from));
+#else
+    memcpy(to, from, (size_t)count * sizeof(T));
+#endif
+}
+
 static inline __attribute__((always_inline)) TARGET V NAME(all)(T value)
 {
     V zero = {0};
@@ -70,7 +145,8 @@ static inline __attribute__((always_inline)) TARGET double NAME(folded)(V vector
 {
     T lanes[VECTOR_BYTES / sizeof(T)];
     memcpy(lanes, &vector, sizeof(V));
-    for (int half = (int)STEP / 2; half; half /= 2) {
+    UNROLLED for (int half = (int)STEP / 2; half; half /= 2)
+    {
         for (int k = 0; k < half; k++) {
             lanes[k] += lanes[k + half];
         }
@@ -129,14 +205,16 @@ static inline __attribute__((always_inline)) TARGET T NAME(extreme)(const T *x, 
         a = NAME(better)(NAME(better)(a, b, smallest), NAME(better)(c, d, smallest), smallest);
         T lanes[VECTOR_BYTES / sizeof(T)];
         memcpy(lanes, &a, sizeof(V));
-        for (int half = (int)STEP / 2; half; half /= 2) {
+        UNROLLED for (int half = (int)STEP / 2; half; half /= 2)
+        {
             for (int k = 0; k < half; k++) {
                 lanes[k] = NAME(better_one)(lanes[k], lanes[k + half], smallest);
             }
         }
         best = lanes[0];
     }
-    for (; i < n; i++) {
+    ROLLED for (; i < n; i++)
+    {
         best = NAME(better_one)(best, x[i], smallest);
     }
     return best;

@@ -2,31 +2,36 @@
 #include "lanes.h"
 #include "pointwise_math.h"
 
-/* The losses of n elements a and b; `p` is the operator's parameter, and w further factors where it takes some (else NULL). */
+/* The losses of n elements a and b; `p` is the operator's parameter. */
 #define PAIR_LOSS(name, LOSS)                                                                                                              \
     static TARGET void NAME(name)(const void *input, const void *target, const void *factors, void *output, npy_intp n, double by)         \
     {                                                                                                                                      \
-        const T *restrict x = input, *restrict y = target, *restrict w = factors;                                                          \
-        T *restrict out = output;                                                                                                          \
-        const T p = (T)by;                                                                                                                 \
-        (void)p, (void)w;                                                                                                                  \
-        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
-            const T a = x[i], b = y[i], d = NAME(fabs)(a - b);                                                                             \
-            (void)d;                                                                                                                       \
-            out[i] = LOSS;                                                                                                                 \
-        }                                                                                                                                  \
+        const T *x = input, *y = target, parameter = (T)by;                                                                                \
+        T *out = output;                                                                                                                   \
+        (void)parameter, (void)factors;                                                                                                    \
+        EACH(n, x, y, out, const T a = p, b = q, d = NAME(fabs)(a - b); (void)d; made = LOSS);                                             \
     }
 
 #define SOFTPLUS_OF_NEGATIVE (NAME(log1p)(NAME(exponential)(-NAME(fabs)(a))) + NAME(larger)(-a, 0))
 
 PAIR_LOSS(squared_loss, d *d)
 PAIR_LOSS(absolute_loss, d)
-PAIR_LOSS(smooth_loss, NAME(chosen)(d < p, d *d *((T)0.5 / p), d - (T)0.5 * p))
-PAIR_LOSS(huber_loss, NAME(chosen)(d <= p, d *d *(T)0.5, (d - (T)0.5 * p) * p))
+PAIR_LOSS(smooth_loss, NAME(chosen)(d < parameter, d *d *((T)0.5 / parameter), d - (T)0.5 * parameter))
+PAIR_LOSS(huber_loss, NAME(chosen)(d <= parameter, d *d *(T)0.5, (d - (T)0.5 * parameter) * parameter))
 PAIR_LOSS(soft_margin_loss, NAME(log1p)(NAME(exponential)(-b * a)))
 PAIR_LOSS(entropy_loss, (b - 1) * NAME(larger)(NAME(log1p)(-a), -100) - b *NAME(larger)(NAME(log)(a), -100))
 PAIR_LOSS(logit_loss, (1 - b) * a + SOFTPLUS_OF_NEGATIVE)
-PAIR_LOSS(weighted_logit_loss, (1 - b) * a + SOFTPLUS_OF_NEGATIVE *((w[i] - 1) * b + 1))
+PAIR_LOSS(softplus_of_negative, SOFTPLUS_OF_NEGATIVE)
+
+static TARGET void NAME(weighted_logit_loss)(const void *input, const void *target, const void *factors, void *output, npy_intp n, double by)
+{
+    const T *restrict x = input, *restrict y = target, *restrict w = factors;
+    T *restrict out = output;
+    NAME(softplus_of_negative)(input, target, factors, output, n, by);
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = (1 - y[i]) * x[i] + out[i] * ((w[i] - 1) * y[i] + 1);
+    }
+}
 
 static TARGET void NAME(times)(void *output, const void *factors, npy_intp n)
 {

@@ -238,17 +238,13 @@ static TARGET void NAME(exponential_row)(const char *x, npy_intp n, npy_intp str
         npy_intp count = n - start < CHUNK ? n - start : CHUNK;
         if (stride == DENSE) {
             const T *row = (const T *)x;
-            for (npy_intp i = 0; i < count; i++) {
-                part[i] = NAME(exponential)(row[i] - shift);
-            }
+            EACH(count, row, row, part, made = NAME(exponential)(p - shift));
         }
         else {
             for (npy_intp i = 0; i < count; i++) {
                 part[i] = AT(x, i, stride) - shift;
             }
-            for (npy_intp i = 0; i < count; i++) {
-                part[i] = NAME(exponential)(part[i]);
-            }
+            EACH(count, part, part, part, made = NAME(exponential)(p));
         }
         total += NAME(sum_of)(part, count);
     }

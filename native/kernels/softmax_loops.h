@@ -11,9 +11,7 @@ static inline TARGET double NAME(exponentials)(const T *x, T best, T *out, npy_i
     double total = 0;
     for (npy_intp start = 0; start < n; start += CHUNK) {
         npy_intp count = n - start < CHUNK ? n - start : CHUNK;
-        for (npy_intp i = 0; i < count; i++) {
-            out[start + i] = NAME(exponential)(x[start + i] - best);
-        }
+        EACH(count, x + start, x + start, out + start, made = NAME(exponential)(p - best));
         total += NAME(sum_of)(out + start, count);
     }
     return total;
@@ -25,9 +23,7 @@ static TARGET void NAME(softmax_rows)(const void *input, void *output, npy_intp 
     T *out = output;
     for (npy_intp r = 0; r < rows; r++, x += n, out += n) {
         T factor = (T)(1 / NAME(exponentials)(x, NAME(extreme)(x, n, 0), out, n));
-        for (npy_intp i = 0; i < n; i++) {
-            out[i] *= factor;
-        }
+        EACH(n, out, out, out, made = p * factor);
     }
 }
 
@@ -38,9 +34,7 @@ static TARGET void NAME(log_softmax_rows)(const void *input, void *output, npy_i
     for (npy_intp r = 0; r < rows; r++, x += n, out += n) {
         T best = NAME(extreme)(x, n, 0);
         T shift = (T)log(NAME(exponentials)(x, best, out, n));
-        for (npy_intp i = 0; i < n; i++) {
-            out[i] = x[i] - best - shift;
-        }
+        EACH(n, x, x, out, made = p - best - shift);
     }
 }
 
@@ -52,9 +46,7 @@ static TARGET void NAME(softmax_backward_rows)(const void *gradient, const void 
         double sum;
         SUM_OVER(sum, n, NAME(load)(grad + j) * NAME(load)(y + j), grad[j] * y[j]);
         T total = (T)sum;
-        for (npy_intp i = 0; i < n; i++) {
-            out[i] = (grad[i] - total) * y[i];
-        }
+        EACH(n, grad, y, out, made = (p - total) * q);
     }
 }
 
@@ -64,9 +56,7 @@ static TARGET void NAME(log_softmax_backward_rows)(const void *gradient, const v
     T *out = output;
     for (npy_intp r = 0; r < rows; r++, grad += n, y += n, out += n) {
         T total = (T)NAME(sum_of)(grad, n);
-        for (npy_intp i = 0; i < n; i++) {
-            out[i] = grad[i] - NAME(exponential)(y[i]) * total;
-        }
+        EACH(n, grad, y, out, made = p - NAME(exponential)(q) * total);
     }
 }
 #endif
