@@ -14,8 +14,9 @@ TORCH := torch==2.13.0
 
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
+WHEEL_LIMIT := 3700000
 
-.PHONY: check-speed test-all test-install sanitize check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
+.PHONY: check-wheel check-speed test-all test-install sanitize check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 
 demo: $(DEMO)/.made  ## embed sentences with a real BERT and train it for ten steps, without PyTorch
 	$(DEMO)/bin/python -m mindtorch_v2 examples/embed_sentences.py --train
@@ -117,6 +118,12 @@ wheels: $(WHEELS)/.made  ## dist/: a wheel for every machine, one with the C ext
 	PATH=$(abspath $(WHEELS))/bin:$$PATH $(WHEELS)/bin/auditwheel repair --strip -w dist dist/native/*.whl
 	rm -r dist/native
 	PYTHONPATH=src $(WHEELS)/bin/python -m mindtorch_v2 torch-wheel dist
+
+check-wheel: $(TEST)/.made  ## fail when the wheel with the C extension has more than WHEEL_LIMIT bytes
+	rm -rf build/wheel build/lib build/bdist.*
+	MINDTORCH_V2_REQUIRE_NATIVE=1 $(TEST)/bin/python -m pip wheel -q --no-deps -w build/wheel .
+	stat -c '%n: %s bytes of $(WHEEL_LIMIT)' build/wheel/*.whl
+	test "$$(stat -c %s build/wheel/*.whl)" -le $(WHEEL_LIMIT)
 
 docs: $(DOCS)/.made  ## the documentation as a site, build/site
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict -q

@@ -71,6 +71,8 @@ class Build(build_ext):
             done = [pool.submit(compiled, *one) for one in work]
             ext.extra_objects = [made for each in done for made in each.result()]
         ext.sources = []
+        if not self.editable_mode:  # names of functions, for who measures, in place alone
+            ext.extra_link_args = [*ext.extra_link_args, "-s"]
         super().build_extension(ext)
 
 
@@ -98,6 +100,7 @@ setup(
                 "-fno-math-errno",
                 "-fno-trapping-math",
                 "-ffp-contract=fast",
+                "-g0",  # Python's own flags ask for what debuggers read, of twice the size
                 "-fno-asynchronous-unwind-tables",  # for exceptions, of which C has none: a twentieth of the extension
             ],
             optional=os.environ.get("MINDTORCH_V2_REQUIRE_NATIVE", "0") == "0",
