@@ -99,7 +99,7 @@ void pack_columns(const float *b, npy_intp b_row, npy_intp columns, npy_intp k, 
 
 void gemm_packed(const Gemm *g)
 {
-    Block_float s = {g->k, g->a_row, 0, g->c_row, 0, (float)g->alpha, (float)g->beta, NULL, 0, 0, 0, 0};
+    Block_float s = {g->k, g->a_row, 1, 0, g->c_row, 0, (float)g->alpha, (float)g->beta, NULL, 0, 0, 0, 0};
     const Next_float none = {g->b, 0, 0, 0, 0, NULL};
     for (npy_intp j = 0; j < g->n; j += 32) {
         const npy_intp columns = g->n - j < 32 ? g->n - j : 32, vectors = columns > 16 ? 2 : 1;

@@ -4,9 +4,10 @@
  * each row. The vectors of b are whole; what of the last one is no column is not stored.
  */
 
-/* What the tiles of a block share. Row i of a is `a_row` elements on where it is not packed; row p of b `b_row`. */
+/* What the tiles of a block share. Row i of a is `a_row` elements on, or lies beside those before it; then its element p is `a_k` on. Row p of b is `b_row`
+ * on. */
 typedef struct {
-    npy_intp k, a_row, b_row, c_row, old_row;
+    npy_intp k, a_row, a_k, b_row, c_row, old_row;
     T alpha, beta;
     const T *next; /* comes into the second cache meanwhile: so many pairs of lines, `next_row` from each other, for each CHUNK of k, `next_step` further */
     npy_intp lines, next_row, next_step, quiet; /* but none where no more than so much is left of k */
@@ -22,7 +23,7 @@ typedef struct {
 #define TILE(name, R, VECTORS, PACKED)                                                                                                     \
     WIDEST static void NAME(name)(const NAME(Block) *s, const T *a, const T *b, T *c, const T *old, const T *bias, MASK mask)              \
     {                                                                                                                                      \
-        const npy_intp a_row = PACKED ? 1 : s->a_row, a_k = PACKED ? R : 1, b_row = s->b_row, c_row = s->c_row, chunk = PACKED ? CHUNK : s->k;\
+        const npy_intp a_row = PACKED ? 1 : s->a_row, a_k = PACKED ? s->a_k : 1, b_row = s->b_row, c_row = s->c_row, chunk = PACKED ? CHUNK : s->k;\
         V sum[R][VECTORS];                                                                                                                 \
         _Pragma("GCC unroll 14") for (int i = 0; i < R; i++) {                                                                             \
             _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++) {                                                                    \
@@ -217,8 +218,9 @@ static void NAME(by_panel)(NAME(Block) *s, npy_intp m, const T *a, npy_intp a_k,
             s->next_step = s->lines * s->next_row;
             s->quiet = s->k - LANES * CHUNK;
         }
-        NAME(tiles)[rows][packed != NULL][vectors - 1](s, packed != NULL ? packed + i * s->k : a + i * s->a_row, b, to, adds ? to : NAME(nothing),
-                                                       bias == NULL ? NAME(nothing) : bias, mask);
+        s->a_k = packed != NULL ? rows : a_k;
+        NAME(tiles)[rows][packed != NULL || a_k != 1][vectors - 1](s, packed != NULL ? packed + i * s->k : a + i * s->a_row, b, to,
+                                                                   adds ? to : NAME(nothing), bias == NULL ? NAME(nothing) : bias, mask);
         if (next->to != NULL && p < next->k) {
             NAME(pack_block)(next->b + p * next->b_row, next->b_row, next->b_column, next->columns, next->k - p < share ? next->k - p : share,
                              next->to + p * (next->columns > LANES ? 2 * LANES : LANES));
@@ -251,15 +253,16 @@ static void NAME(part)(const Gemm *g, npy_intp from, npy_intp to, npy_intp begin
     const int b_packed = g->b_column != 1 || (whole > 3 * MOST_ROWS && deep * g->b_row * size > DIRECT_BYTES);
     const npy_intp most = b_packed ? A_BYTES / size / (deep > 0 ? deep : 1) : 7 * MOST_ROWS, times = (whole + most - 1) / most;
     const npy_intp even = times > 1 ? whole / times / MOST_ROWS * MOST_ROWS + MOST_ROWS : whole, high = even < whole ? even : whole;
-    const int a_packed = g->a_k != 1 || (end - begin > WORTH_PACKING && b_packed);
+    const int a_packed = (g->a_k != 1 && (g->a_row != 1 || deep * g->a_k * size > DIRECT_BYTES)) || (end - begin > WORTH_PACKING && b_packed);
     const npy_intp for_a = a_packed ? (high * deep + both) / both * both : 0, for_b = b_packed || (end - begin) % LANES ? both * deep : 0;
-    Space taken = {NULL, 0};
-    if (for_a + for_b && !take_space(&taken, (size_t)((for_a + 2 * for_b) * size))) {
+    T few[1024] __attribute__((aligned(64)));
+    Space taken = {few, 0};
+    if (for_a + 2 * for_b > 1024 && !take_space(&taken, (size_t)((for_a + 2 * for_b) * size))) {
         NAME(part_in_place)(g, from, to, begin, end);
         return;
     }
     T *packed = a_packed ? taken.memory : NULL, *panel = (T *)taken.memory + for_a, *other = panel + for_b;
-    NAME(Block) s = {0, g->a_row, 0, g->c_row, 0, (T)g->alpha, 0, NULL, 0, 0, 0, 0};
+    NAME(Block) s = {0, g->a_row, 0, 0, g->c_row, 0, (T)g->alpha, 0, NULL, 0, 0, 0, 0};
     int ready = 0; /* whether the panel has been packed */
     for (npy_intp i = from; i < to; i += high) {
         const npy_intp m = to - i < high ? to - i : high;
@@ -297,5 +300,7 @@ static void NAME(part)(const Gemm *g, npy_intp from, npy_intp to, npy_intp begin
             p = after;
         } while (p < g->k);
     }
-    give_space(&taken);
+    if (taken.size) {
+        give_space(&taken);
+    }
 }
