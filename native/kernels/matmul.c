@@ -527,6 +527,11 @@ static PyObject *blended(PyObject *const *args, int first_dims, int second_dims)
             return NULL;
         }
     }
+    PyArrayObject *second = (PyArrayObject *)args[2];
+    if (!halves && second_dims > 1 && factors[0] == 1 && factors[1] == 1 && PyArray_NDIM(added) == 1 && dense_width(args[0]) == width &&
+        PyArray_DIM(added, 0) == PyArray_DIM(second, second_dims - 1)) {
+        return product(args[1], args[2], args[0], 0); /* a row, which tiles add as they are stored */
+    }
     PyObject *out = halves ? half_sums_of(args[1], args[2]) : product(args[1], args[2], Py_None, 0);
     added = out == NULL ? NULL : halves ? converted(added, S.descr32) : (PyArrayObject *)Py_NewRef(args[0]);
     if (added == NULL) {

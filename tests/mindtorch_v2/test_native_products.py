@@ -117,8 +117,8 @@ def test_products_of_several_blocks(sizes: tuple[int, int, int], dtype: str) -> 
             wanted = exact if a is left else a.astype(np.float64) @ b.astype(np.float64)
             np.testing.assert_allclose(products.mm(a, b), wanted, rtol=near, atol=near * np.sqrt(k))
     shift = _array((n,), dtype, 4)
-    found = products.linear(left, np.asfortranarray(right).T, shift)
-    np.testing.assert_allclose(found, exact + shift, rtol=near, atol=near * np.sqrt(k))
+    for found in (products.linear(left, np.asfortranarray(right).T, shift), products.addmm(shift, left, right, 1, 1)):
+        np.testing.assert_allclose(found, exact + shift, rtol=near, atol=near * np.sqrt(k))
 
 
 def test_an_element_of_a_product_is_the_same_whatever_is_beside_it(vectors: int) -> None:
@@ -138,6 +138,7 @@ def test_batches_of_products(dtype: str) -> None:
     near = 1e-5 if dtype == "float32" else 1e-13
     for left, right in (
         ((7, 30, 65), (7, 65, 40)),
+        ((9, 16, 16), (9, 16, 16)),
         ((3, 1, 20, 50), (1, 4, 50, 33)),
         ((600, 8, 8), (600, 8, 8)),
         ((5, 9, 30), (30, 21)),
