@@ -68,13 +68,14 @@ typedef struct {
 
 static struct {
     int busy, count;
-    size_t kept, limit, used, most;
+    size_t kept, used, most;
     size_t least[2]; /* that was kept at a time, in this period and in the one before */
     long period;
     unsigned long frees;
     char *lowest; /* of the memory that was had last */
     Extent list[EXTENTS];
-} memory = {.limit = AUTOMATIC};
+} memory; /* zeros, so that it takes no room in the file */
+static size_t most_kept = AUTOMATIC;
 
 static inline size_t read_size(const size_t *from)
 {
@@ -104,7 +105,7 @@ static void count_used(size_t size)
 /* See Note [What is kept]. */
 static size_t bound(void)
 {
-    const size_t limit = read_size(&memory.limit), used = read_size(&memory.used), most = read_size(&memory.most);
+    const size_t limit = read_size(&most_kept), used = read_size(&memory.used), most = read_size(&memory.most);
     return limit != AUTOMATIC ? limit : most > used + KEPT_ALWAYS ? most - used : KEPT_ALWAYS;
 }
 
@@ -399,7 +400,7 @@ void extent_limit(size_t limit)
     if (!try_lock()) {
         return;
     }
-    __atomic_store_n(&memory.limit, limit, __ATOMIC_RELAXED);
+    __atomic_store_n(&most_kept, limit, __ATOMIC_RELAXED);
     if (limit == AUTOMATIC) {
         __atomic_store_n(&memory.most, read_size(&memory.used), __ATOMIC_RELAXED);
     }
