@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from _exported import Function
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import export as exporting, nn
 from mindtorch_v2._compiling.refusals import ConstraintViolationError, UserError
 from mindtorch_v2.export import Dim, export
-
-
-class Function(nn.Module):
-    """A function of the module and its arguments, with parts."""
-
-    def __init__(self, function, **parts):
-        super().__init__()
-        self.function = function
-        for name, part in parts.items():
-            setattr(self, name, part)
-
-    def forward(self, x, y=None):
-        return self.function(self, x) if y is None else self.function(self, x, y)
 
 
 def exported(function, args, dynamic_shapes, **parts):

@@ -7,7 +7,7 @@ import operator
 import re
 from typing import Any
 
-from .. import empty_strided, nn, ops
+from .. import empty, empty_strided, nn, ops
 from .._state import TLS
 from .._tensor import Tensor
 from ..fx.graph import Graph
@@ -282,7 +282,8 @@ def _meta(described: Described) -> Tensor:
     """A tensor of the meta device of the geometry."""
     grad, TLS.grad_enabled = TLS.grad_enabled, False
     try:
-        made = empty_strided(described.shape, described.stride, dtype=described.dtype, device="meta")
+        if len(described.stride) != len(described.shape):  # of a sparse tensor
+            return empty(described.shape, dtype=described.dtype, device="meta")
+        return empty_strided(described.shape, described.stride, dtype=described.dtype, device="meta")
     finally:
         TLS.grad_enabled = grad
-    return made

@@ -14,6 +14,7 @@ from .._layout import layout, memory_format
 from .._script.module import ScriptModule
 from .._tensor import Tensor
 from ..fx.graph_module import GraphModule
+from ..fx.node import Node
 from ..ops import OpOverload
 from ..utils import _pytree as pytree
 from ._building import Builder, named_leaves
@@ -108,6 +109,8 @@ def _made(
         run = functional(run)
     builder = Builder(run, mod, leaves, named or named_leaves(in_spec, positional, leaves), symbols)
     signature = builder.build()
+    if values:
+        builder.graph.eliminate_dead_code(_has_effect)
     names = [*positional, *example[1]]
     entry = ModuleCallEntry("", ModuleCallSignature([], [], in_spec, run.out_spec, names))
     root = {name: GraphModule({}, graph, name) for name, graph in builder.attributes.items()}
@@ -152,16 +155,21 @@ def taken_apart(program: ExportedProgram, table: dict[Any, Any] | None) -> Expor
     return made
 
 
+def _has_effect(node: Node) -> bool:
+    """Whether a node must stay though nobody uses it: an operator that writes or draws numbers, and a graph below."""
+    if node.op != "call_function":
+        return node.op != "get_attr"
+    if isinstance(node.target, OpOverload):
+        drawn = any(tag.name == "nondeterministic_seeded" for tag in node.target.tags)
+        return drawn or any(argument.is_write for argument in node.target._schema.arguments)
+    return not getattr(node.target, "__module__", "").endswith("operator")
+
+
 def _writes(program: ExportedProgram) -> bool:
     """Whether an operator of a program writes to a tensor."""
     graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, GraphModule)]
-    return any(
-        argument.is_write
-        for graph in graphs
-        for node in graph.nodes
-        if isinstance(node.target, OpOverload)
-        for argument in node.target._schema.arguments
-    )
+    targets = [node.target for graph in graphs for node in graph.nodes if isinstance(node.target, OpOverload)]
+    return any(argument.is_write for target in targets for argument in target._schema.arguments)
 
 
 def _names(mod: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:

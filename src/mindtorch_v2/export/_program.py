@@ -135,6 +135,7 @@ class ProgramCode(CodeGen):
     def __init__(self, in_spec: Any, out_spec: Any, names: list[str], guards: list[Guard]) -> None:
         self._in_spec, self._out_spec = in_spec, out_spec
         self._names, self._guards = names, guards
+        self.traces: dict[int, tuple[str, dict[str, Any]]] = {}  # by the line of the source: where its node is from
 
     def generate(self, graph: Graph, root_module: str) -> PythonCode:
         """The source, see Note [The short road]."""
@@ -181,6 +182,8 @@ class ProgramCode(CodeGen):
                 continue
             else:
                 lines.append(f"{node.name} = {self._call(node, root_module, refer)}")
+                origin = node.meta.get("stack_trace", ""), node.meta.get("nn_module_stack", {})
+                self.traces[len(lines) + 1] = origin
         body = "\n    ".join(lines)
         return PythonCode(f"def forward({', '.join(parameters)}):\n    {body}\n", refer.table)
 

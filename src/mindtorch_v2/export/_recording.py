@@ -118,6 +118,8 @@ class _Recorder:
         self._constant: set[Value] = set()  # what follows from constants alone
         self._fresh: set[int] = set()  # tensors that `torch.tensor` and its like made
         self._modes: list[bool | None] = []  # of the ranges that are open
+        self._positions: set[Value] = set()  # tensors without dimensions that pick parts of others
+        self._picked: set[int] = set()  # the memory of those parts
         self._strange: set[str] = set()
         self._own: dict[int, str] = {}  # tensors that are attributes of modules
         self._before: dict[int, tuple[Tensor, Tensor]] = {}
@@ -364,10 +366,27 @@ class _Recorder:
                 f"decide:\n  {trace}"
             )
 
+    def varies(self, position: Tensor) -> bool:
+        """Whether a position without dimensions is none to read: the part of a tensor that it picks is a copy then, which must not be written to."""
+        if self._depth:
+            return False
+        with _apart(self):
+            value = self._value(position)
+        if value in self._constant:
+            return False
+        self._positions.add(value)
+        return True
+
     def _save(self, targets: Any) -> None:
         """Keep what was in the memory of a tensor that outlives the run."""
         for target in targets if isinstance(targets, (tuple, list)) else (targets,):
             root = target if target._base is None else target._base
+            if _memory(root) in self._picked:
+                trace, _ = self._place()
+                raise GuardOnDataDependentSymNode(
+                    f"Could not guard on data-dependent expression u0 (unhinted: u0).  (Size-like symbols: none)\nThe program writes to a part of a tensor that another tensor "
+                    f"picks:\n  {trace}"
+                )
             value = self._value(root) if id(root) in self._values or id(root) in self._own else None
             outlives = value is None or value.kind in ("parameter", "constant")
             if outlives and id(root) not in self._before and id(root) not in self._fresh:
@@ -414,6 +433,8 @@ class _Recorder:
         number = len(self._steps)
         grad = next((mode for mode in self._modes if mode is not None), TLS.grad_enabled)
         self._steps.append(Step(target, args, kwargs, None if single else len(results), grad, trace, modules))
+        if target._opname == "index" and not self._positions.isdisjoint(taken):
+            self._picked.add(_memory(results[0]))
         for place, one in enumerate(results):
             if isinstance(one, Tensor):
                 value = Value("step", number, None if single else place)
@@ -430,6 +451,11 @@ class _Recorder:
         while frame is not None:
             code = frame.f_code
             file = code.co_filename
+            if file.startswith("<graph_module_") and not trace:
+                graph = getattr(frame.f_locals.get("self"), "graph", None)
+                found = getattr(getattr(graph, "_codegen", None), "traces", {}).get(frame.f_lineno)
+                if found is not None:  # of a program that was exported
+                    return found
             if _is_told(
                 frame.f_globals.get("__name__") or "torch", code.co_name
             ):  # what graphs have written has no name

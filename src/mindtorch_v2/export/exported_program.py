@@ -45,6 +45,17 @@ class CallSpec:
     out_spec: Any
 
 
+class _Lifted(GraphModule):
+    """The module of a graph that takes parameters, buffers and constants as inputs."""
+
+    def print_readable(self, print_output: bool = True, **options: Any) -> str:
+        """The source with the geometry of each tensor; also printed."""
+        text = readable(self)
+        if print_output:
+            print(text)
+        return text
+
+
 class ExportedProgram:
     """What `torch.export.export` gives.
 
@@ -64,7 +75,7 @@ class ExportedProgram:
         *,
         verifiers: list[type] | None = None,
     ) -> None:
-        self._graph_module = GraphModule(root, graph)
+        self._graph_module: GraphModule = _Lifted(root, graph)
         self._graph_signature = graph_signature
         self._state_dict = state_dict
         self._range_constraints = range_constraints

@@ -196,6 +196,11 @@ class Graph:
         if result is not None:
             output = made.output(result[0], result[1].type)
             output.meta = dict(result[1].meta)
+            val_map[result[1]] = output
+        for node, copied in val_map.items():
+            copied.name = node.name  # also where that is no name that a new node would get
+        made._names.used.update(self._names.used)
+        made._names.counts.update(self._names.counts)
         made._codegen = self._codegen
         return made
 
