@@ -294,6 +294,15 @@ def _call_member(name: str, /, self: Tensor, *args: Any, **kwargs: Any) -> Any:
     return member(*args, **kwargs) if callable(member) and not isinstance(member, Tensor) else member
 
 
+def member_of(overload: OpOverload) -> str | None:
+    """The method of Tensor that serves an overload; None where something else does."""
+    function = overload._function
+    if isinstance(function, functools.partial) and function.func is _call_member:
+        name = function.args[0]
+        return name if callable(getattr(Tensor, name)) else None
+    return None
+
+
 def _into_buffers(inner: OpOverload, names: list[str], /, *args: Any, **kwargs: Any) -> Any:
     buffers = [kwargs.pop(name) for name in names]
     results = inner(*args, **kwargs)

@@ -408,6 +408,22 @@ def test_modules_share_parameters_and_keep_their_mode():
         program(torch.ones(1, 2))
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda self, x: x.view(6) > 0.5,
+        lambda self, x: (x.view(torch.int32), x.to(torch.float64), x.clamp(0, 1), x.clamp_min(0)),
+        lambda self, x: (1 - x, x**2, x % 2, x.lerp(x + 1, 0.3), x.fill_(3)),
+        lambda self, x: (torch.linalg.vector_norm(x), torch.linalg.qr(x)[1], torch.fft.rfft(x).abs(), x[0, 1:]),
+    ],
+)
+def test_the_source_calls_functions_and_methods(call):
+    program = run_alike(Function(call), (torch.randn(2, 3),))
+    functions = program.module().forward.__func__.__globals__
+    slow = [name for name, value in functions.items() if getattr(value, "__qualname__", "").endswith("<locals>.caller")]
+    assert slow == [], "overloads that bind their arguments in Python"
+
+
 def test_copies_of_programs():
     program = copy.deepcopy(export(nn.Linear(3, 2), (torch.ones(3),)))
     assert [node.name for node in program.graph.nodes] == ["p_weight", "p_bias", "input", "linear", "output"]

@@ -18,7 +18,7 @@ from .._tensor import Tensor
 from ..fx.graph import CodeGen, Graph, PythonCode, _attribute, _literal, _References
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
-from ..ops import OpOverload, _takes, ops
+from ..ops import OpOverload, _takes, member_of, ops
 from ..utils import _pytree as pytree
 from ._building import placeholder
 from .graph_signature import InputKind, OutputKind
@@ -113,20 +113,36 @@ def short_road(overload: OpOverload) -> tuple[str, Any]:
     own = ("function", overload._function)
     if packet._namespace != "aten" or any(a.is_out for a in schema.arguments):
         return own
-    for op in packet._operators:
-        if not _takes(op, schema, exactly=True) or [p.name for p in op.params] != [a.name for a in schema.arguments]:
-            continue
-        alone = all(other is op or "method" not in other.variants for other in packet._operators)
-        if packet._inplace or op.is_inplace:
-            return ("method", packet._name) if alone and hasattr(Tensor, packet._name) else own
-        if "function" in op.variants:
-            for space in _SPACES:
-                name = _functions.NAMESPACES[space].get(op.name) if op.name == packet._name else None
-                if name is not None:
-                    return "function", getattr(_functions, name)
-        if "method" in op.variants and alone and hasattr(Tensor, op.name):
-            return "method", op.name
+    member = "to" if overload is aten.to.dtype else member_of(overload)
+    if member is not None:
+        return "method", member
+    names = [a.name for a in schema.arguments]
+    for exactly in (True, False):  # as the overload's own function is found
+        for op in packet._operators:
+            if not _takes(op, schema, exactly):
+                continue
+            if [p.name for p in op.params] != names:
+                return own
+            return _road(packet, op, schema) or own
     return own
+
+
+def _road(packet: Any, op: Any, schema: Any) -> tuple[str, Any] | None:
+    """The function or the method for an operator that has the overload's parameters in their order."""
+    alone = not any(
+        other is not op and "method" in other.variants and _takes(other, schema, exactly=False)
+        for other in packet._operators
+    )
+    if packet._inplace or op.is_inplace:
+        return ("method", packet._name) if alone and callable(getattr(Tensor, packet._name, None)) else None
+    if "function" in op.variants and op.name == packet._name:
+        for space in _SPACES:
+            name = _functions.NAMESPACES[space].get(op.name.removeprefix(f"{space}_"))
+            if name is not None:
+                return "function", getattr(_functions, name)
+    if "method" in op.variants and alone and callable(getattr(Tensor, op.name, None)):
+        return "method", op.name
+    return None
 
 
 class ProgramCode(CodeGen):
