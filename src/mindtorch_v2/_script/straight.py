@@ -45,7 +45,7 @@ def straight(
     arguments = ast.arguments([], [ast.arg(_local(name)) for name in names], None, [], [], None, [])
     function = ast.copy_location(ast.FunctionDef("straight", arguments, body, []), node)
     if "type_params" in ast.FunctionDef._fields:
-        function.type_params = []
+        setattr(function, "type_params", [])  # noqa: B010
     tree = ast.fix_missing_locations(ast.Module([function], []))
     exec(compile(tree, "<TorchScript>", "exec"), made.globals)
     return made.globals["straight"]
@@ -59,12 +59,8 @@ class _Straight:
     def __init__(self, maker: Expressions, names: list[str], tensors: set[str]):
         self.maker = maker
         self.same = {name: _TENSORS if name in tensors else _VARIES for name in names}
-        self.held: dict[
-            tuple[str, str], str
-        ] = {}  # where the attributes of a variable's value are, until a method may have set them
-        self.held: dict[
-            tuple[str, str], ast.Name
-        ] = {}  # the variables that attributes are in, by the owner's and their own name
+        # Where the attributes of a variable's value are, until a method may have set them.
+        self.held: dict[tuple[str, str], str] = {}
         self.globals: dict[str, Any] = {"__builtins__": {}}
 
     def put(self, value: Any) -> ast.Name:
@@ -209,8 +205,9 @@ def _gives_a_tensor(namespace: str, name: str) -> bool:
     packet = ops.lookup(namespace, name) if namespace == "aten" else None
     if not isinstance(packet, ops.OpOverloadPacket):
         return False
-    schemas = [packet._overload(one)._schema for one in packet.overloads()]
-    return bool(schemas) and all([one.type for one in schema.returns] == ["Tensor"] for schema in schemas)
+    overloads = [packet._overload(one) for one in packet.overloads()]
+    results = [[] if one is None else [given.type for given in one._schema.returns] for one in overloads]
+    return bool(results) and all(given == ["Tensor"] for given in results)
 
 
 def _getter(maker: Expressions, name: str) -> Callable[[Any], Any]:
