@@ -570,6 +570,17 @@ static PyObject *addmm_kernel(PyObject *const *args)
     return blended(args, 2, 2);
 }
 
+/* Of a vector and two matrices, without factors. */
+static PyObject *fast_addmm_kernel(PyObject *const *args)
+{
+    for (int i = 3; i < 5; i++) {
+        if (!PyLong_CheckExact(args[i]) || PyObject_RichCompareBool(args[i], S.one, Py_EQ) != 1) {
+            return NULL;
+        }
+    }
+    return has_dims(args[0], 1) && dense_width(args[0]) ? addmm_kernel(args) : NULL;
+}
+
 static PyObject *baddbmm_kernel(PyObject *const *args)
 {
     return has_dims(args[0], 3) ? blended(args, 3, 3) : NULL;
@@ -593,6 +604,7 @@ const KernelEntry matmul_kernels[] = {
     {"matmul.linear", linear_kernel, HALVES},
     {"matmul.fast_linear", linear_kernel},
     {"matmul.addmm", addmm_kernel, HALVES},
+    {"matmul.fast_addmm", fast_addmm_kernel},
     {"matmul.baddbmm", baddbmm_kernel, HALVES},
     {"matmul.addmv", addmv_kernel, HALVES},
     {NULL, NULL},

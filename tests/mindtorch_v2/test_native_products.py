@@ -117,7 +117,11 @@ def test_products_of_several_blocks(sizes: tuple[int, int, int], dtype: str) -> 
             wanted = exact if a is left else a.astype(np.float64) @ b.astype(np.float64)
             np.testing.assert_allclose(products.mm(a, b), wanted, rtol=near, atol=near * np.sqrt(k))
     shift = _array((n,), dtype, 4)
-    for found in (products.linear(left, np.asfortranarray(right).T, shift), products.addmm(shift, left, right, 1, 1)):
+    for found in (
+        products.linear(left, np.asfortranarray(right).T, shift),
+        products.addmm(shift, left, right, 1, 1),
+        products.fast_addmm(shift, left, right, 1, 1),
+    ):
         np.testing.assert_allclose(found, exact + shift, rtol=near, atol=near * np.sqrt(k))
 
 

@@ -182,6 +182,7 @@ def addmm(self: ndarray, mat1: ndarray, mat2: ndarray, beta: Any = 1, alpha: Any
     return _blend(self, product(mat1, mat2), beta, alpha) if made is None else made
 
 
+@native.kernel
 def fast_addmm(self: ndarray, mat1: ndarray, mat2: ndarray, beta: Any = 1, alpha: Any = 1) -> ndarray | None:
     """`addmm` of a float bias vector and two float matrices."""
     dtype = mat1.dtype
