@@ -131,6 +131,84 @@ static void statistics(const void *x, int width, const Planes *p, void *running_
     }
 }
 
+#define SOME_PLACES 2048 /* elements of half types that are float32 at a time */
+
+/* Channels of half types less and times and plus what is float32. */
+typedef struct {
+    Row widen, narrow;
+    const Planes *p;
+    const char *x;
+    char *y;
+    const float *mean, *scale, *shift; /* the last may be NULL */
+} HalfScale;
+
+static void half_scale_part(void *work, npy_intp begin, npy_intp end)
+{
+    const HalfScale *all = work;
+    const npy_intp channels = all->p->channels, places = all->p->places, together = places < SOME_PLACES ? SOME_PLACES / places : 1;
+    float from[SOME_PLACES], to[SOME_PLACES];
+    for (npy_intp n = begin; n < end; n++) {
+        for (npy_intp c = 0; c < channels; c += together) {
+            const npy_intp some = channels - c < together ? channels - c : together, skipped = (n * channels + c) * places;
+            for (npy_intp i = 0; i < places; i += SOME_PLACES) { /* more than once in the planes of one channel alone */
+                const npy_intp wide = places - i < SOME_PLACES ? places - i : SOME_PLACES, count = some * wide;
+                all->widen((char *)from, 4, all->x + (skipped + i) * 2, 2, count);
+                CHOOSE(scale_channels, 4, from, to, 1, some, wide, all->mean + c, all->scale + c, all->shift == NULL ? NULL : all->shift + c);
+                all->narrow(all->y + (skipped + i) * 2, 2, (const char *)to, 4, count);
+            }
+        }
+    }
+}
+
+/* Batch norm of half types by running statistics; all parameters are of one dtype, which is that of the statistics that nobody saves. */
+static PyObject *half_batch_norm(PyObject *const *args, const Planes *p, double eps)
+{
+    PyArrayObject *x = (PyArrayObject *)args[0], *wide[4] = {NULL, NULL, NULL, NULL}, *dense = NULL;
+    const void *data[4];
+    HalfScale all = {.p = p};
+    PyObject *made = NULL, *out = NULL;
+    float *numbers = NULL;
+    int fits = kind_widened(args[0], &all.widen) == KIND_FLOAT && all.widen != NULL;
+    for (int k = 0; fits && k < 4; k++) {
+        fits = (args[1 + k] == Py_None && k < 2) || (is_array(args[1 + k]) && PyArray_DESCR((PyArrayObject *)args[1 + k]) == PyArray_DESCR(x) && args[1] != Py_None);
+    }
+    for (int k = 0; fits && k < 4; k++) {
+        fits = wide_vector(args[1 + k], p->channels, &wide[k], &data[k]);
+    }
+    all.narrow = row_between(S.descr32, PyArray_DESCR(x));
+    if (fits && all.narrow != NULL && (dense = contiguous_of(x)) != NULL && (out = new_like(dense)) != NULL) {
+        double *scratch = PyMem_RawMalloc((size_t)p->channels * (2 * sizeof(double) + 2 * sizeof(float)));
+        if (scratch == NULL) {
+            PyErr_NoMemory();
+        }
+        else {
+            double *centre = scratch, *scale = scratch + p->channels;
+            numbers = (float *)(scale + p->channels);
+            statistics(NULL, 4, p, (void *)data[2], (void *)data[3], 0, 0, eps, centre, scale);
+            set_factors(4, p->channels, centre, scale, numbers, numbers + p->channels);
+            for (npy_intp c = 0; data[0] != NULL && c < p->channels; c++) {
+                numbers[p->channels + c] *= ((const float *)data[0])[c];
+            }
+            all.x = PyArray_BYTES(dense), all.y = PyArray_BYTES((PyArrayObject *)out);
+            all.mean = numbers, all.scale = numbers + p->channels, all.shift = data[1];
+            PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+            in_parts(half_scale_part, &all, p->batch, grain_of(p->channels * p->places));
+            if (thread != NULL) {
+                PyEval_RestoreThread(thread);
+            }
+            PyMem_RawFree(scratch);
+            const npy_intp none = 0;
+            made = three(Py_NewRef(out), new_array(1, &none, PyArray_DESCR(x)), new_array(1, &none, PyArray_DESCR(x)));
+        }
+    }
+    for (int k = 0; k < 4; k++) {
+        Py_XDECREF((PyObject *)wide[k]);
+    }
+    Py_XDECREF((PyObject *)dense);
+    Py_XDECREF(out);
+    return made;
+}
+
 /* input, weight, bias, running_mean, running_var, training, momentum, eps. */
 static PyObject *batch_norm_kernel(PyObject *const *args)
 {
@@ -139,6 +217,9 @@ static PyObject *batch_norm_kernel(PyObject *const *args)
     Planes p;
     const void *weight, *bias, *running_mean, *running_var;
     double momentum, eps;
+    if (!width && args[5] == Py_False && is_array(args[0]) && PyArray_ITEMSIZE(x) == 2) {
+        return read_planes(x, &p) && as_double(args[7], &eps) ? half_batch_norm(args, &p, eps) : NULL;
+    }
     if (!width || !PyBool_Check(args[5]) || !read_planes(x, &p) || !as_double(args[6], &momentum) || !as_double(args[7], &eps) ||
         !vector(args[1], width, p.channels, &weight) || !vector(args[2], width, p.channels, &bias) ||
         !vector(args[3], width, p.channels, &running_mean) || !vector(args[4], width, p.channels, &running_var) ||
@@ -338,7 +419,7 @@ static PyObject *group_norm_backward_kernel(PyObject *const *args)
 }
 
 const KernelEntry channel_kernels[] = {
-    {"norm.native_batch_norm", batch_norm_kernel},
+    {"norm.native_batch_norm", batch_norm_kernel, HALVES},
     {"norm.native_batch_norm_backward", batch_norm_backward_kernel},
     {"norm.native_group_norm", group_norm_kernel},
     {"norm.native_group_norm_backward", group_norm_backward_kernel},

@@ -2,6 +2,7 @@
  *
  * A value that the dtype does not hold as it is (an integer out of its range, a complex number) is left to numpy.
  */
+#include "../runtime/plan.h"
 #include "../runtime/extents.h"
 #include "making.h"
 #include <math.h>
@@ -504,6 +505,12 @@ static PyObject *arange(PyObject *start, PyObject *end, PyObject *step, PyObject
         }
         /* Sums of ints, which are exact. */
         return fabs(width) * (double)n + fabs(from) <= 9007199254740992.0 ? floats(from, width, n, descr) : NULL;
+    }
+    if (whole && (descr->type_num == NPY_HALF || descr == S.descr_bfloat16) && fabs(width) * (double)n + fabs(from) <= 16777216.0) {
+        PyObject *wide = floats(from, width, n, S.descr32); /* exact there */
+        PyObject *made = wide == NULL ? NULL : (PyObject *)converted((PyArrayObject *)wide, descr);
+        Py_XDECREF(wide);
+        return made;
     }
     return whole ? integers(first, by, n, descr) : NULL;
 }

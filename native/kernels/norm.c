@@ -83,17 +83,6 @@ static void float_rows(void *work, const float *const *from, float *to, npy_intp
     norm_part(&part, 0, rows);
 }
 
-/* An optional weight or bias of n elements in float32: a new reference, or NULL for None. 0 to decline. */
-static int wide_vector(PyObject *object, npy_intp n, PyArrayObject **wide, const void **data)
-{
-    Row widen;
-    *wide = NULL;
-    if (object != Py_None && kind_widened(object, &widen) == KIND_FLOAT && widen != NULL) {
-        *wide = converted((PyArrayObject *)object, S.descr32);
-    }
-    return (object == Py_None || *wide != NULL) && vector(*wide == NULL ? Py_None : (PyObject *)*wide, 4, n, data);
-}
-
 /* The same of half types, without the statistics. */
 static PyObject *half_forward(PyObject *const *args, int centred, double eps)
 {

@@ -2,6 +2,7 @@
 #ifndef MINDTORCH_NORM_H
 #define MINDTORCH_NORM_H
 
+#include "../runtime/plan.h"
 #include "kinds.h"
 
 /* Whether an optional weight or bias is a dense array of `count` elements; NULL for None. */
@@ -16,6 +17,17 @@ static inline int vector(PyObject *object, int width, npy_intp count, const void
     }
     *data = PyArray_DATA((PyArrayObject *)object);
     return 1;
+}
+
+/* An optional weight or bias of n elements in float32: a new reference, or NULL for None. 0 to decline. */
+static inline int wide_vector(PyObject *object, npy_intp n, PyArrayObject **wide, const void **data)
+{
+    Row widen;
+    *wide = NULL;
+    if (object != Py_None && kind_widened(object, &widen) == KIND_FLOAT && widen != NULL) {
+        *wide = converted((PyArrayObject *)object, S.descr32);
+    }
+    return (object == Py_None || *wide != NULL) && vector(*wide == NULL ? Py_None : (PyObject *)*wide, 4, n, data);
 }
 
 /* Which of three gradients are wanted. */

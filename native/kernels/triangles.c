@@ -40,16 +40,17 @@ static PyObject *triu_indices_kernel(PyObject *const *args)
     return indices(args, 0);
 }
 
-/* self: a matrix; long sums of floats are numpy's, in its order */
+/* self: a matrix; long sums of floats are numpy's, in its order, those of half types in double */
 static PyObject *trace_kernel(PyObject *const *args)
 {
-    int kind = kind_of(args[0]);
+    Row widen;
+    int kind = kind_widened(args[0], &widen);
     PyArrayObject *x = (PyArrayObject *)args[0];
     if ((kind != KIND_FLOAT && kind != KIND_DOUBLE && kind != KIND_INT64) || PyArray_NDIM(x) != 2) {
         return NULL;
     }
     npy_intp n = PyArray_DIM(x, 0) < PyArray_DIM(x, 1) ? PyArray_DIM(x, 0) : PyArray_DIM(x, 1), step = PyArray_STRIDE(x, 0) + PyArray_STRIDE(x, 1);
-    if (kind != KIND_INT64 && n >= 8) {
+    if (kind != KIND_INT64 && n >= 8 && widen == NULL) {
         return NULL;
     }
     PyObject *made = new_array(0, NULL, PyArray_DESCR(x));
@@ -61,7 +62,15 @@ static PyObject *trace_kernel(PyObject *const *args)
     float single = 0;
     double wide = 0;
     npy_uint64 whole = 0;
-    for (npy_intp i = 0; i < n; i++, from += step) {
+    for (npy_intp i = 0; widen != NULL && i < n; i += 256) {
+        float some[256];
+        const npy_intp count = n - i < 256 ? n - i : 256;
+        widen((char *)some, 4, from + i * step, step, count);
+        for (npy_intp k = 0; k < count; k++) {
+            wide += some[k];
+        }
+    }
+    for (npy_intp i = 0; widen == NULL && i < n; i++, from += step) {
         if (kind == KIND_FLOAT) {
             single += *(const float *)from;
         }
@@ -71,6 +80,11 @@ static PyObject *trace_kernel(PyObject *const *args)
         else {
             whole += *(const npy_uint64 *)from;
         }
+    }
+    if (widen != NULL) {
+        single = (float)wide;
+        row_between(S.descr32, PyArray_DESCR(x))(to, 2, (const char *)&single, 4, 1);
+        return made;
     }
     memcpy(to, kind == KIND_FLOAT ? (void *)&single : kind == KIND_DOUBLE ? (void *)&wide : (void *)&whole, (size_t)PyArray_ITEMSIZE(x));
     return made;
@@ -103,7 +117,7 @@ static PyObject *complex_kernel(PyObject *const *args)
 const KernelEntry triangle_kernels[] = {
     {"creation.tril_indices", tril_indices_kernel},
     {"creation.triu_indices", triu_indices_kernel},
-    {"shape.trace", trace_kernel},
+    {"shape.trace", trace_kernel, HALVES},
     {"pointwise.complex_", complex_kernel},
     {NULL, NULL},
 };

@@ -425,6 +425,7 @@ extern INTERNAL const KernelEntry mask_kernels[];
 extern INTERNAL const KernelEntry special_kernels[];
 extern INTERNAL const KernelEntry fourier_kernels[];
 extern INTERNAL const KernelEntry shift_kernels[];
+extern INTERNAL const KernelEntry half_kernels[];
 extern INTERNAL const KernelEntry triangle_kernels[];
 INTERNAL const KernelEntry *find_entry(const char *name);
 INTERNAL Kernel find_kernel(const char *name);

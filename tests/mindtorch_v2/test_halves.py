@@ -104,6 +104,25 @@ def test_rows(shape: tuple) -> None:
     agree(lambda x: torch.softmax(x, -1), x)
 
 
+@pytest.mark.usefixtures("vectors")
+@pytest.mark.parametrize(
+    "shape", [(4, 5, 3, 3), (2, 3, 50, 51), (6, 300), (3, 3000), (2, 5, 2048), (1, 2, 2049), (0, 3, 4)], ids=str
+)
+def test_channels_by_running_statistics(shape: tuple) -> None:
+    weight, bias, mean, variance = (drawn(shape[1], seed=seed) for seed in range(1, 5))
+    x, variance = drawn(*shape), variance.abs() + 0.1
+    agree(lambda x, *of: F.batch_norm(x, of[2], of[3], of[0], of[1]), x, weight, bias, mean, variance)
+    agree(lambda x, *of: F.batch_norm(x, of[2], of[3], of[0]), x, weight, bias, mean, variance)
+    agree(lambda x, *of: F.batch_norm(x, of[0], of[1]), x, mean, variance)
+    if shape[0]:
+        few = [v[:1].repeat(shape[0]) for v in (mean, variance)]
+        agree(lambda x, *of: F.batch_norm(x.transpose(0, 1), of[0], of[1], of[1]), x, *few)
+    for kind in HALVES:
+        of = [v.to(kind) for v in (weight, bias, mean, variance)]
+        made = [torch.native_batch_norm(x.to(kind), *of, False, 0.1, 1e-5) for _ in range(3)][-1]
+        assert [t.dtype for t in made] == [kind] * 3 and made[1].shape == made[2].shape == (0,)
+
+
 @pytest.mark.parametrize("dim", [0, 1])
 def test_sums_by_index(dim: int) -> None:
     x, source, index = (
@@ -121,6 +140,30 @@ def test_sums_by_index(dim: int) -> None:
     agree(lambda x: x.cummax(dim)[0], x)
     agree(lambda x: x.argmax(dim), x)
     agree(lambda x: x.topk(5, dim)[0], x)
+
+
+def test_what_is_no_number_is_told_by_bits() -> None:
+    bits = torch.from_numpy(np.arange(1 << 16, dtype=np.uint16).view(np.int16))
+    for kind in HALVES:
+        x = bits.view(kind)
+        most = torch.tensor(torch.finfo(kind).max, dtype=kind)
+        wanted = torch.where(x.isnan(), torch.zeros_like(x), torch.where(x.isinf(), torch.copysign(most, x), x))
+        strided = torch.stack([x, x], 1)[:, 0]
+        for _ in range(3):  # the second call is planned
+            assert torch.equal(x.nan_to_num().view(torch.int16), wanted.view(torch.int16))
+            assert torch.equal(strided.nan_to_num(), wanted) and torch.equal(x.clone().nan_to_num_(), wanted)
+            assert torch.equal(torch.nan_to_num(x, out=torch.empty_like(x)), wanted)
+        assert x.nan_to_num(1, 2, 3)[~x.isfinite()].unique().tolist() == [1, 2, 3]
+
+
+def test_traces_and_ranges() -> None:
+    for shape in ((1, 1), (3, 3), (40, 70), (70, 40), (0, 4)):
+        agree(lambda x: x.trace(), drawn(*shape), exact=False)
+        agree(lambda x: x.t()[::2].trace(), drawn(*shape), exact=False)
+    for kind in HALVES:
+        for given in ((0,), (7,), (3000,), (5, -40, -3), (-2000, 2001, 7), (1 << 24, (1 << 24) + 5)):
+            made, wanted = torch.arange(*given, dtype=kind), torch.arange(*given, dtype=torch.float64).float().to(kind)
+            assert made.dtype is kind and torch.equal(made, wanted)
 
 
 def test_other_integers_of_two_bytes_are_cast() -> None:

@@ -154,6 +154,7 @@ def sgn(self: Array, out: Out = None) -> Array:
     return np.sign(self, out) if self.dtype.kind == "c" else sign(self, out)
 
 
+@kernel
 def nan_to_num(
     self: Array,
     nan: float | None,
