@@ -140,6 +140,7 @@ _BY_HAND = {
     "slogdet",
     "eigh",
     "layer_norm",
+    "nan_to_num",
     "svd",
     "fft_c2c",
     "fft_c2r",
