@@ -31,8 +31,7 @@ int find_loops(PyObject *ufunc, int to_bool, Loop *loops)
             return 0;
         }
     }
-    loops[0] = wave_loop(4, table->name, loops[0]);
-    loops[1] = wave_loop(8, table->name, loops[1]);
+    loops[1] = wave_loop(table->name, loops[1]);
     return 1;
 }
 

@@ -4,7 +4,7 @@
 
 #include "native.h"
 
-/* That of a ufunc, by its name, for floats of `width` bytes; `numpy`, which it needs, where there is none. */
-INTERNAL Loop wave_loop(int width, const char *ufunc, Loop numpy);
+/* That for float64 of a ufunc, by its name; `numpy`, which it needs, where there is none. */
+INTERNAL Loop wave_loop(const char *ufunc, Loop numpy);
 
 #endif

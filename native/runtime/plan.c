@@ -416,9 +416,7 @@ static void find_loop(Plan *plan, PyObject *ufunc, int operands, const Bound *bo
         if (types[0] == type && (operands == 1 || types[1] == type) && types[operands] == to) {
             plan->loop.call = table->functions[i];
             plan->loop.data = table->data == NULL ? NULL : (void *)table->data[i];
-            if (to == type && (type == NPY_FLOAT || type == NPY_DOUBLE)) {
-                plan->loop = wave_loop(type == NPY_DOUBLE ? 8 : 4, table->name, plan->loop);
-            }
+            plan->loop = type == NPY_DOUBLE && to == NPY_DOUBLE ? wave_loop(table->name, plan->loop) : plan->loop;
             return;
         }
     }
