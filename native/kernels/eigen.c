@@ -1,24 +1,9 @@
-/* Eigenvalues of symmetric matrices, and singular values: small symmetric matrices by loops of our own, others by the LAPACK that numpy carries, in
- * their own precision, which numpy does not have for float32. As in Golub and Van Loan, "Matrix Computations", chapter 8: Householder's reflections make
- * three diagonals of a matrix, of which the QL method makes one.
+/* Eigenvalues of symmetric matrices, and singular values, by the LAPACK that numpy carries in their own precision, which numpy does not have for float32: as
+ * PyTorch has them, signs of vectors included.
  */
 #include "kinds.h"
-#include <float.h>
 #include <math.h>
 #include "blas.h"
-
-#define SMALL 128 /* rows of matrices that are worked on here */
-#define SWEEPS 16 /* of rotations that are made together */
-
-#define LOOPS "eigen_loops.h"
-#include "variants.h"
-
-/* Bytes for small_eigen. */
-static size_t small_space(int width, npy_intp n)
-{
-    const size_t room = ((size_t)n + 15) / 16 * 16 + 16;
-    return (2 * (size_t)n + 3 + 2 * SWEEPS) * room * (size_t)width + 2 * (size_t)n * sizeof(double);
-}
 
 typedef void (*Eigen)(const char *job, const char *part, const npy_int64 *n, void *a, const npy_int64 *row, void *values, void *work, const npy_int64 *length,
                       npy_int64 *integers, const npy_int64 *integers_length, npy_int64 *info, size_t, size_t);
@@ -39,6 +24,17 @@ static npy_int64 length_of(int width, const void *work)
     return (npy_int64)(width == 4 ? nextafterf(*(const float *)work, INFINITY) : *(const double *)work) + 1;
 }
 
+static int all_finite(PyArrayObject *a, int width)
+{
+    const npy_intp n = PyArray_SIZE(a);
+    const void *data = PyArray_DATA(a);
+    double none = 0; /* times zero, all but numbers is NaN */
+    for (npy_intp i = 0; i < n; i++) {
+        none += 0 * (width == 4 ? (double)((const float *)data)[i] : ((const double *)data)[i]);
+    }
+    return none == 0;
+}
+
 /* eigh(A, UPLO, compute_v) */
 static PyObject *eigh_kernel(PyObject *const *args)
 {
@@ -49,72 +45,49 @@ static PyObject *eigh_kernel(PyObject *const *args)
     }
     const npy_intp n = PyArray_DIM(given, ndim - 1), count = PyArray_SIZE(given) / (n * n), none = 0;
     const Py_UCS4 letter = PyUnicode_READ_CHAR(args[1], 0);
-    const int upper = letter == 'U' || letter == 'u', small = n <= SMALL;
-    Eigen function = small ? NULL : (Eigen)lapack_function(width == 4 ? "ssyevd" : "dsyevd");
-    if (!small && function == NULL) {
+    Eigen function = (Eigen)lapack_function(width == 4 ? "ssyevd" : "dsyevd");
+    if (function == NULL) {
         return NULL;
     }
-    PyArrayObject *a = small ? contiguous_of(given) : (PyArrayObject *)PyArray_NewCopy(given, NPY_CORDER);
-    PyObject *values = new_array(ndim - 1, PyArray_DIMS(given), PyArray_DESCR(given)), *vectors = NULL, *turned = NULL;
-    if (small && wanted) {
-        vectors = new_array(ndim, PyArray_DIMS(given), PyArray_DESCR(given));
-    }
-    else {
-        vectors = small || !wanted ? new_array(1, &none, PyArray_DESCR(given)) : Py_XNewRef(a);
-    }
-    /* What is a row to C is a column to LAPACK. */
-    const char *job = wanted ? "V" : "N", *part = upper ? "L" : "U";
+    /* LAPACK's columns lie one behind the other, and it leaves the vectors in the place of the matrix. */
+    PyObject *turned = PyArray_SwapAxes(given, ndim - 1, ndim - 2), *vectors = NULL;
+    PyArrayObject *a = turned == NULL ? NULL : (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)turned, NPY_CORDER);
+    PyObject *values = new_array(ndim - 1, PyArray_DIMS(given), PyArray_DESCR(given));
+    const char *job = wanted ? "V" : "N", *part = letter == 'U' || letter == 'u' ? "U" : "L";
     npy_int64 size = n, length = -1, integers_length = -1, info = 0, first_integer = 0;
     double first = 0;
-    if (!small) {
-        function(job, part, &size, NULL, &size, NULL, &first, &length, &first_integer, &integers_length, &info, 1, 1);
-        length = length_of(width, &first);
-        integers_length = first_integer;
-    }
-    void *space = PyMem_RawMalloc(small ? small_space(width, n) : (size_t)length * (size_t)width + (size_t)integers_length * sizeof(npy_int64) + 8);
-    int fine = a != NULL && values != NULL && vectors != NULL && info == 0;
+    function(job, part, &size, NULL, &size, NULL, &first, &length, &first_integer, &integers_length, &info, 1, 1);
+    length = length_of(width, &first);
+    integers_length = first_integer;
+    void *space = PyMem_RawMalloc((size_t)length * (size_t)width + (size_t)integers_length * sizeof(npy_int64) + 8);
+    int fine = a != NULL && values != NULL && info == 0 && all_finite(a, width);
     if (space == NULL) {
         PyErr_NoMemory();
         fine = 0;
     }
     if (fine) {
         npy_int64 *integers = (npy_int64 *)((char *)space + ((size_t)length * (size_t)width + 7) / 8 * 8);
+        char *matrix = PyArray_BYTES(a), *to = PyArray_BYTES((PyArrayObject *)values);
         PyThreadState *thread = count * n * n >= 1024 ? PyEval_SaveThread() : NULL;
-        for (npy_intp b = 0; fine && b < count; b++) {
-            char *matrix = PyArray_BYTES(a) + b * n * n * width, *to = PyArray_BYTES((PyArrayObject *)values) + b * n * width;
-            if (small) {
-                char *rows = wanted ? PyArray_BYTES((PyArrayObject *)vectors) + b * n * n * width : NULL;
-                fine = (width == 4 ? CHOOSE32(small_eigen) : CHOOSE64(small_eigen))(matrix, n, upper, to, rows, space);
-                continue;
-            }
+        for (npy_intp b = 0; b < count && info == 0; b++, matrix += n * n * width, to += n * width) {
             function(job, part, &size, matrix, &size, to, space, &length, integers, &integers_length, &info, 1, 1);
-            fine = info == 0;
         }
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
+        fine = info == 0;
     }
-    turned = fine && wanted ? PyArray_SwapAxes((PyArrayObject *)vectors, ndim - 1, ndim - 2) : Py_XNewRef(vectors);
     PyMem_RawFree(space);
-    Py_XDECREF(a);
-    Py_XDECREF(vectors);
     if (fine) {
-        return pair_of(values, turned);
+        vectors = wanted ? PyArray_SwapAxes(a, ndim - 1, ndim - 2) : new_array(1, &none, PyArray_DESCR(given));
+    }
+    Py_XDECREF(turned);
+    Py_XDECREF(a);
+    if (vectors != NULL) {
+        return pair_of(values, vectors);
     }
     Py_XDECREF(values);
-    Py_XDECREF(turned);
     return NULL;
-}
-
-static int all_finite(PyArrayObject *a, int width)
-{
-    const npy_intp n = PyArray_SIZE(a);
-    const void *data = PyArray_DATA(a);
-    double none = 0; /* times zero, all but numbers is NaN */
-    for (npy_intp i = 0; i < n; i++) {
-        none += 0 * (width == 4 ? (double)((const float *)data)[i] : ((const double *)data)[i]);
-    }
-    return none == 0;
 }
 
 /* svd(A, full_matrices, compute_uv, driver) */
