@@ -133,7 +133,22 @@ static PyObject *kernel_reduce(KernelCall *self, PyObject *unused)
     return PyObject_GetAttrString(self->fallback, "__qualname__");
 }
 
+/* What the C kernel gives of half types as they are; None where it declines. */
+static PyObject *kernel_of_halves(KernelCall *self, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *given[MAX_PARAMS + 1];
+    if (!self->halves || count > self->params) {
+        Py_RETURN_NONE;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        given[i] = args[i];
+    }
+    PyObject *made = kernel_try((PyObject *)self, given, (int)count, NULL);
+    return made != NULL || PyErr_Occurred() ? made : Py_NewRef(Py_None);
+}
+
 static PyMethodDef kernel_methods[] = {
+    {"of_halves", (PyCFunction)(void (*)(void))kernel_of_halves, METH_FASTCALL, "What the C kernel gives of half types as they are; None where it declines."},
     {"__reduce__", (PyCFunction)kernel_reduce, METH_NOARGS, "The name to pickle by."},
     {NULL, NULL, 0, NULL},
 };

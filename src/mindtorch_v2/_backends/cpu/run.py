@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import errstate, ndarray
 
-from ... import _memory
+from ... import _dtype, _memory
 from ..._dispatch.backends import backend_of, no_kernel
 from ..._dispatch.native import blocked
 from ..._dispatch.operator import Operator
@@ -19,6 +19,8 @@ from ..._tensor import Tensor
 from ..common.convert import number
 from .creation import empty
 from .ops.conversion import to_copy
+
+_HALVES = (_dtype.float16, _dtype.bfloat16)
 
 
 def run(op: Operator, spec: Any, args: tuple, where: Any = None) -> Any:
@@ -45,6 +47,9 @@ def _run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
             return target
         if op.block and spec.shape is not None:
             return _run_blocked(op, spec, args, kernel)
+        made = _of_halves(op, kernel, spec.compute, args)
+        if made is not None:
+            return laid_out(made, spec)
         if op.takes_out["cpu"] and spec.shape is not None:
             target = empty(tuple(spec.shape), spec.stride, spec.dtype)
             with errstate(all="ignore"):
@@ -54,9 +59,22 @@ def _run(op: Operator, spec: Any, args: tuple, where: Any) -> Any:
             result = kernel(*payloads(op, spec.compute, args))
         return laid_out(result, spec)
     compute = next((s.compute for s in spec if s is not None), None)
-    with errstate(all="ignore"):
-        results = kernel(*payloads(op, compute, args))
+    results = _of_halves(op, kernel, compute, args)
+    if results is None:
+        with errstate(all="ignore"):
+            results = kernel(*payloads(op, compute, args))
     return [None if s is None else laid_out(r, s) for r, s in zip(results, spec)]
+
+
+def _of_halves(op: Operator, kernel: Any, compute: Any, args: tuple) -> Any:
+    """What a kernel in C gives of half types as they are, as plans of calls have it; None where it takes them in float32 alone."""
+    run = getattr(kernel, "of_halves", None)
+    if run is None or compute is not _dtype.float32:
+        return None
+    if not any(isinstance(value, Tensor) and value._dtype in _HALVES for value in args):
+        return None
+    with errstate(all="ignore"):
+        return run(*payloads(op, None, args))
 
 
 def _run_blocked(op: Operator, spec: Spec, args: tuple, kernel: Any) -> ndarray:
