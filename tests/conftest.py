@@ -19,7 +19,6 @@ EXCEPTIONS = {
     "test_amp.py::test_nesting_and_state": _FAST,
     "test_device.py::test_a_default_that_a_block_sets_ends_with_it": _FAST,
     "test_buffers.py::test_tracemalloc_counts": "measures memory right after a call whose result gets its own when it runs",
-    "test_buffers.py::test_what_numpy_makes_in_a_kernel_is_too": "what is recorded is run by Python, with numpy's own memory",
     "test_cross_entropy_backward.py::test_memory": "what was recorded is held until the pipeline ends",
     "test_native.py::test_nothing_leaks": "counts blocks of memory, which what is recorded takes",
     "test_indexing.py::test_errors[[]index[34]-*": _LATE,
