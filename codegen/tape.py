@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,9 +18,13 @@ def _local(name: str) -> str:
     return {"self": "self_", "out": "out_"}.get(name, safe(name))
 
 
+def _tuple(parts: list[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})" if parts else ""
+
+
 @dataclass(frozen=True)
 class Tape:
-    """The node class and the record function of one operator."""
+    """The node class of one operator, and what is recorded of its calls."""
 
     op: Op
 
@@ -34,110 +39,51 @@ class Tape:
         wanted = {name for d in self.op.derivatives for name in d.inputs}
         return [a for a in self.op.arguments if a.name in wanted]
 
-    @property
-    def parameters(self) -> str:
-        return ", ".join(_local(a.name) for a in self.op.arguments)
-
-    def edge(self, name: str) -> str:
-        return f"edge_{safe(name)}"
-
-    @property
-    def edge_lines(self) -> list[str]:
-        lines = []
-        for a in self.inputs:
-            if a.type.list:
-                lines.append(f"{self.edge(a.name)} = [edge(t) for t in {_local(a.name)}]")
-            else:
-                lines.append(f"{self.edge(a.name)} = edge({_local(a.name)})")
-        return lines
-
-    @property
-    def no_edges(self) -> str:
-        parts = []
-        for a in self.inputs:
-            if a.type.list:
-                parts.append(f"not any({self.edge(a.name)})")
-            else:
-                parts.append(f"{self.edge(a.name)} is None")
-        return " and ".join(parts)
-
-    @property
-    def edges(self) -> str:
-        parts = [f"*{self.edge(a.name)}" if a.type.list else self.edge(a.name) for a in self.inputs]
-        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-    @property
-    def has_list(self) -> bool:
-        return any(a.type.list for a in self.inputs)
-
     # What is saved
+
+    def _saved_inputs(self) -> Iterator[tuple[Argument, list[str]]]:
+        """The arguments that formulas read, each with what `_needed_by` says of it."""
+        for a in self.op.arguments:
+            users = [d for d in self.op.derivatives if a.name in d.saved_inputs]
+            if users:
+                yield a, self._needed_by(users)
+
+    def _saved_results(self) -> Iterator[tuple[int, list[str]]]:
+        """The numbers of the results that formulas read, each with what `_needed_by` says of it."""
+        for number in sorted({n for d in self.op.derivatives for n in d.saved_results}):
+            yield number, self._needed_by([d for d in self.op.derivatives if number in d.saved_results])
 
     def _needed_by(self, users: list[Derivative]) -> list[str]:
         """The inputs of which one must have an edge for something to be saved; none when it always is."""
         names = list(dict.fromkeys(name for d in users for name in d.inputs))
         return [] if set(names) == {a.name for a in self.inputs} else names
 
-    def _needed(self, users: list[Derivative]) -> str | None:
-        """The condition under which something is saved; None when it always is."""
-        names = self._needed_by(users)
-        if not names:
-            return None
-        parts = []
-        for name in names:
-            argument = self.op.signature.argument(name)
-            is_list = argument is not None and argument.type.list
-            parts.append(f"any({self.edge(name)})" if is_list else f"{self.edge(name)} is not None")
-        return " or ".join(parts)
+    @cached_property
+    def _scalars(self) -> list[Argument]:
+        """The arguments that are no tensors and that formulas read."""
+        return [a for a in self.op.arguments if any(a.name in d.scalars for d in self.op.derivatives)]
 
     @cached_property
-    def saved(self) -> list[tuple[str, str]]:
-        """(local name, expression) of the saved tensors."""
-        found = []
-        for a in self.op.arguments:
-            users = [d for d in self.op.derivatives if a.name in d.saved_inputs]
-            if not users:
-                continue
-            condition = self._needed(users)
-            kept = f"keep({_local(a.name)})"
-            found.append((_local(a.name), kept if condition is None else f"{kept} if {condition} else None"))
-        for number in sorted({n for d in self.op.derivatives for n in d.saved_results}):
-            users = [d for d in self.op.derivatives if number in d.saved_results]
-            condition = self._needed(users)
-            out = "out" if self.single_output else f"out[{number}]"
-            kept = f"keep_output({out}{'' if self.single_output else f', {number}'})"
-            found.append((f"result{number}", kept if condition is None else f"{kept} if {condition} else None"))
-        return found
+    def _attributes(self) -> list[tuple[str, str]]:
+        """The attributes of arguments and results that formulas read without the rest of them, once each."""
+        return list(dict.fromkeys(pair for d in self.op.derivatives for pair in d.saved_attributes))
 
     @cached_property
-    def consts(self) -> list[tuple[str, str]]:
-        """(local name, expression) of what is no tensor."""
-        found = []
-        for a in self.op.arguments:
-            if any(a.name in d.scalars for d in self.op.derivatives):
-                found.append((_local(a.name), _local(a.name)))
-        attributes = dict.fromkeys(pair for d in self.op.derivatives for pair in d.saved_attributes)
-        for name, attribute in attributes:
-            number = self._result_number(name)
-            if number is not None:
-                out = "out" if self.single_output else f"out[{number}]"
-                found.append((f"result{number}_{attribute}", f"{out}.{attribute}"))
-                continue
-            argument = self.op.signature.argument(name)
-            local = _local(name)
-            if argument is not None and argument.type.list:
-                found.append((f"{safe(name)}_{attribute}", f"[t.{attribute} for t in {local}]"))
-            else:
-                found.append((f"{safe(name)}_{attribute}", f'getattr({local}, "{attribute}", None)'))
-        if self.has_list:
-            for a in self.inputs:
-                if a.type.list:
-                    found.append((f"{safe(a.name)}_count", f"len({_local(a.name)})"))
-        return found
+    def saved(self) -> str:
+        """The target of the assignment that unpacks the saved tensors; empty where there are none."""
+        names = [_local(a.name) for a, _ in self._saved_inputs()]
+        return _tuple(names + [f"result{number}" for number, _ in self._saved_results()])
 
-    @staticmethod
-    def names(pairs: list[tuple[str, str]]) -> str:
-        """The target of an unpacking assignment."""
-        return f"({', '.join(name for name, _ in pairs)}{',' if len(pairs) == 1 else ''})"
+    @cached_property
+    def consts(self) -> str:
+        """The target of the assignment that unpacks what is no tensor; empty where there is nothing."""
+        names = [_local(a.name) for a in self._scalars]
+        names += [self._local_attribute(name, attribute) for name, attribute in self._attributes]
+        return _tuple(names + [f"{safe(a.name)}_count" for a in self.inputs if a.type.list])
+
+    def _local_attribute(self, name: str, attribute: str) -> str:
+        number = self._result_number(name)
+        return f"{safe(name) if number is None else f'result{number}'}_{attribute}"
 
     @property
     def single_output(self) -> bool:
@@ -162,30 +108,17 @@ class Tape:
         return None
 
     @cached_property
-    def layout(self) -> str | None:
-        """What edges, saved tensors and constants are made of, by parameter number: the arguments of `recorder`.
-
-        None where the Python function is needed.
-        """
+    def layout(self) -> str:
+        """What edges, saved tensors and constants are made of, by parameter number: the arguments of `recorder`."""
         order = {a.name: i for i, a in enumerate(self.op.arguments)}
         edges = {a.name: i for i, a in enumerate(self.inputs)}
-        saved, consts = [], []
-        for a in self.op.arguments:
-            users = [d for d in self.op.derivatives if a.name in d.saved_inputs]
-            if users:
-                saved.append((order[a.name], tuple(edges[name] for name in self._needed_by(users))))
-        for number in sorted({n for d in self.op.derivatives for n in d.saved_results}):
-            users = [d for d in self.op.derivatives if number in d.saved_results]
-            saved.append((-1 - number, tuple(edges[name] for name in self._needed_by(users))))
-        for a in self.op.arguments:
-            if any(a.name in d.scalars for d in self.op.derivatives):
-                consts.append((order[a.name], None))
-        for name, attribute in dict.fromkeys(pair for d in self.op.derivatives for pair in d.saved_attributes):
+        saved = [(order[a.name], tuple(edges[n] for n in needed)) for a, needed in self._saved_inputs()]
+        saved += [(-1 - number, tuple(edges[n] for n in needed)) for number, needed in self._saved_results()]
+        consts: list[tuple[int, Any]] = [(order[a.name], None) for a in self._scalars]
+        for name, attribute in self._attributes:
             number = self._result_number(name)
             consts.append((order[name] if number is None else -1 - number, attribute))
         consts += [(order[a.name], 0) for a in self.inputs if a.type.list]
-        if max(len(order), len(saved), len(consts)) > 16:
-            return None
         outputs = "" if self.single_output else ", 1" if self.differentiable is None else ", 2"
         inputs = tuple(order[a.name] for a in self.inputs)
         return f"{len(order)}, {inputs}, {tuple(saved)}, {tuple(consts)}{outputs}"
@@ -206,7 +139,7 @@ class Tape:
                 return None
             number = self._result_number(name)
             if attribute is not None and (name, attribute) in d.saved_attributes:
-                return f"result{number}_{attribute}" if number is not None else f"{safe(name)}_{attribute}"
+                return self._local_attribute(name, attribute)
             suffix = "" if attribute is None else f".{attribute}"
             if number is not None:
                 return f"result{number}{suffix}"
@@ -253,7 +186,7 @@ class Tape:
         for a in self.inputs:
             name = f"of_{safe(a.name)}"
             parts.append(f"*({name} or [None] * {safe(a.name)}_count)" if a.type.list else name)
-        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        return _tuple(parts)
 
     @property
     def only_conditional(self) -> bool:

@@ -113,3 +113,28 @@ def test_the_generator_of_a_wheel(package, tmp_path):
     shutil.copy(ROOT / "schema/aclnn.yaml", installed / "codegen/aclnn.yaml")
     done = run(package, *GENERATE, "--check", library=installed.parent)
     assert done.returncode == 0, done.stderr
+
+
+def test_derivatives_may_read_more_arguments_than_recorders_in_c_take(package):
+    names = [f"a{i}" for i in range(20)]
+    signature = ", ".join(f"float {name}" for name in names)
+    (package / "my_ops/schema/ops/many.yaml").write_text(
+        f"- func: my_ops_many(Tensor self, {signature}) -> Tensor\n"
+        "  variants: [function]\n"
+        "  meta: elementwise(self, dtypes='floating_real', op='many')\n"
+        f"  grad: {{self: grad * ({' + '.join(names)})}}\n"
+        "  kernels: {cpu: many.many}\n"
+        "  tags: [pointwise]\n"
+    )
+    (package / "my_ops/many.py").write_text(
+        "def many(self, *numbers):\n    return self * self.dtype.type(sum(numbers))\n"
+    )
+    done = run(package, *GENERATE)
+    assert done.returncode == 0, done.stderr
+    program = (
+        "import mindtorch_v2 as torch; torch.ops.import_module('my_ops.generated')\n"
+        "x = torch.ones(2, requires_grad=True)\n"
+        "torch.ops.my_ops.many(x, *range(20)).sum().backward(); print(x.grad.tolist())"
+    )
+    done = run(package, "-c", program)
+    assert done.stdout.strip() == "[190.0, 190.0]", done.stderr

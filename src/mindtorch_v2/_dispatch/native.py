@@ -475,7 +475,7 @@ def recorder(
 ) -> Callable:
     """`function`, which records one operator, or what stands before it; the layout is as `_autograd.recording.recorder` takes it. `dense`: whether its
     derivative may get a dense copy of a gradient, if it computes with one."""
-    if extension is None:
+    if extension is None or max(params, len(saved), len(consts)) > _MAX_PARAMS:
         return function
     family = cls.__module__.rpartition(".")[2]
     return extension.Recorder(
