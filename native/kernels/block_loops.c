@@ -9,55 +9,7 @@
 
 #include "blocks.h"
 #include "elementary.h"
-
-#if HAS_WIDE
-#include <immintrin.h>
-#endif
-
-#if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
-/* Note [Whole vectors]. A loop goes over whole vectors of its processor. The elements after them are moved to a vector of their own, of which the same
- * loop computes all: what compilers write for the rest, narrower vectors and then single elements, is longer than the loop itself, and slower. */
-#define SHORT static inline __attribute__((always_inline)) void
-
-SHORT take_16(char *to, const char *from, size_t bytes)
-{
-    memset(to, 0, 16);
-    memcpy(to, from, bytes);
-}
-
-SHORT give_16(char *to, const char *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-}
-
-#if HAS_WIDE
-WIDE SHORT take_32(char *to, const char *from, size_t bytes)
-{
-    __m256i left = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)bytes / 4), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    _mm256_store_si256((__m256i *)to, _mm256_maskload_epi32((const int *)from, left));
-}
-
-WIDE SHORT give_32(char *to, const char *from, size_t bytes)
-{
-    __m256i left = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)bytes / 4), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    _mm256_maskstore_epi32((int *)to, left, _mm256_load_si256((const __m256i *)from));
-}
-
-WIDEST SHORT take_64(char *to, const char *from, size_t bytes)
-{
-    _mm512_store_si512(to, _mm512_maskz_loadu_epi32((__mmask16)_bzhi_u32(0xFFFF, (unsigned)bytes / 4), from));
-}
-
-WIDEST SHORT give_64(char *to, const char *from, size_t bytes)
-{
-    _mm512_mask_storeu_epi32(to, (__mmask16)_bzhi_u32(0xFFFF, (unsigned)bytes / 4), _mm512_load_si512(from));
-}
-#endif
+#include "whole_vectors.h"
 
 /* `operands` are masks, of all and, from bit 8 on, of those that have more than one element; there are not more arguments than fit into registers. */
 #define REST(vector)                                                                                                                       \
@@ -71,12 +23,12 @@ WIDEST SHORT give_64(char *to, const char *from, size_t bytes)
         for (int k = 0; operands >> k & 1; k++) {                                                                                          \
             left[k] = sources[k];                                                                                                          \
             if (operands >> (k + 8) & 1) {                                                                                                 \
-                take_##vector(room[k], (const char *)sources[k] + from, bytes);                                                            \
+                TAKE_REST(vector)(room[k], (const char *)sources[k] + from, bytes);                                                        \
                 left[k] = room[k];                                                                                                         \
             }                                                                                                                              \
         }                                                                                                                                  \
         loop(left, room[BLOCK_SOURCES], vector / width);                                                                                   \
-        give_##vector(target + from, room[BLOCK_SOURCES], bytes);                                                                          \
+        GIVE_REST(vector)(target + from, room[BLOCK_SOURCES], bytes);                                                                      \
     }
 
 REST(16)

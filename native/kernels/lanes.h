@@ -5,6 +5,8 @@
 #ifndef LANES_ONCE
 #define LANES_ONCE
 
+#include "whole_vectors.h"
+
 #define V NAME(Vector)
 #define STEP ((npy_intp)(VECTOR_BYTES / sizeof(T)))
 #define SUM_BLOCK 8192
@@ -17,27 +19,23 @@
         }                                                                                                                                  \
     } while (0)
 
-#if HAS_WIDE
-#include <immintrin.h>
-#endif
 #if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #define ROLLED _Pragma("clang loop unroll(disable)")
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #else
 #define ROLLED _Pragma("GCC unroll 1") /* of the elements after the last vector: compilers would write out fifteen */
 #define UNROLLED _Pragma("GCC unroll 8")
-#define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
 /* Of n elements, at `a` and `b`, in whole vectors: the statement makes `made`, for the results, of `p` and `q`; `at` is their place. What is left goes
- * through a vector of its own: see Note [Whole vectors] in block_loops.c. What the statement reads by `at` has room up to a multiple of STEP. */
+ * through a vector of its own: see Note [Whole vectors]. What the statement reads by `at` has room up to a multiple of STEP. */
 #define EACH(n, a, b, results, ...)                                                                                                        \
     do {                                                                                                                                   \
         T left_[2][VECTOR_BYTES / sizeof(T)];                                                                                              \
         const T *p_ = (a), *q_ = (b);                                                                                                      \
         T *to_ = (results);                                                                                                                \
         const npy_intp n_ = (n);                                                                                                           \
+        const size_t rest_ = (size_t)(n_ & (STEP - 1)) * sizeof(T);                                                                          \
         for (npy_intp done_ = 0, count_ = n_;;) {                                                                                          \
             const npy_intp some_ = count_ & -STEP;                                                                                         \
             INDEPENDENT for (npy_intp l_ = 0; l_ < some_; l_++)                                                                            \
@@ -50,15 +48,15 @@
                 to_[l_] = made;                                                                                                            \
             }                                                                                                                              \
             if (to_ == left_[0]) {                                                                                                         \
-                NAME(give)((results) + done_, to_, n_ - done_);                                                                            \
+                GIVE_REST(VECTOR_BYTES)((results) + done_, to_, rest_);                                                                    \
                 break;                                                                                                                     \
             }                                                                                                                              \
             done_ = some_;                                                                                                                 \
             if (done_ == n_) {                                                                                                             \
                 break;                                                                                                                     \
             }                                                                                                                              \
-            NAME(take)(left_[0], p_ + done_, n_ - done_);                                                                                  \
-            NAME(take)(left_[1], q_ + done_, n_ - done_);                                                                                  \
+            TAKE_REST(VECTOR_BYTES)(left_[0], p_ + done_, rest_);                                                                          \
+            TAKE_REST(VECTOR_BYTES)(left_[1], q_ + done_, rest_);                                                                          \
             p_ = to_ = left_[0];                                                                                                           \
             q_ = left_[1];                                                                                                                 \
             count_ = STEP;                                                                                                                 \
@@ -106,32 +104,6 @@ static inline __attribute__((always_inline)) TARGET V NAME(load)(const T *from)
     V vector;
     memcpy(&vector, from, sizeof(V));
     return vector;
-}
-
-/* Fewer elements than a vector has, from and to the beginning of one; zeros after them. */
-static inline __attribute__((always_inline)) TARGET void NAME(take)(T *to, const T *from, npy_intp count)
-{
-#if VECTOR_BYTES == 64
-    _mm512_storeu_si512(to, _mm512_maskz_loadu_epi32((__mmask16)_bzhi_u32(0xFFFF, (unsigned)(count * (npy_intp)sizeof(T) / 4)), from));
-#elif VECTOR_BYTES == 32
-    __m256i left = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(count * (npy_intp)sizeof(T) / 4)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    _mm256_storeu_si256((__m256i *)to, _mm256_maskload_epi32((const int *)from, left));
-#else
-    memset(to, 0, VECTOR_BYTES);
-    memcpy(to, from, (size_t)count * sizeof(T));
-#endif
-}
-
-static inline __attribute__((always_inline)) TARGET void NAME(give)(T *to, const T *from, npy_intp count)
-{
-#if VECTOR_BYTES == 64
-    _mm512_mask_storeu_epi32(to, (__mmask16)_bzhi_u32(0xFFFF, (unsigned)(count * (npy_intp)sizeof(T) / 4)), _mm512_loadu_si512(from));
-#elif VECTOR_BYTES == 32
-    __m256i left = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(count * (npy_intp)sizeof(T) / 4)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    _mm256_maskstore_epi32((int *)to, left, _mm256_loadu_si256((const __m256i *)from));
-#else
-    memcpy(to, from, (size_t)count * sizeof(T));
-#endif
 }
 
 static inline __attribute__((always_inline)) TARGET V NAME(all)(T value)
