@@ -52,27 +52,8 @@ static void give_space(const Space *space)
     free(memory);
 }
 
-#define T float
-#define V __m512
-#define MASK __mmask16
-#define LANES 16
-#define NAME(name) name##_float
-#define F(name) _mm512_##name##_ps
-#include "gemm_loops.h"
-#undef T
-#undef V
-#undef MASK
-#undef LANES
-#undef NAME
-#undef F
-
-#define T double
-#define V __m512d
-#define MASK __mmask8
-#define LANES 8
-#define NAME(name) name##_double
-#define F(name) _mm512_##name##_pd
-#include "gemm_loops.h"
+#define LOOPS "gemm_loops.h"
+#include "wide_variants.h"
 
 typedef struct {
     const Gemm *g;

@@ -1,4 +1,4 @@
-/* Included once for each type: T, LANES elements in a vector V, and the intrinsics F(name) of its width.
+/* Included by gemm.c for each type, as wide_variants.h says.
  *
  * A tile of the result, of up to MOST_ROWS rows and two vectors, stays in registers while k goes by: for each k two vectors of b and one element of a for
  * each row. The vectors of b are whole; what of the last one is no column is not stored.

@@ -7,36 +7,29 @@
 #if HAS_WIDE
 #include "wide_math.h"
 
-#define T float
-#define V __m512
-#define MASK __mmask16
-#define LANES 16
-#define NAME(name) name##_float
-#define F(name) _mm512_##name##_ps
-#define EXPONENTIAL(v) exponential_within(NOT_VANISHING(v, VANISHES), v)
-#define FIRST _mm512_cvtss_f32
-#define LOGARITHM(x) float_log(_mm512_set1_ps((float)(x)))
-#include "soft_rows_loops.h"
-#undef T
-#undef V
-#undef MASK
-#undef LANES
-#undef NAME
-#undef F
-#undef EXPONENTIAL
-#undef LOGARITHM
-#undef FIRST
+/* Of what is not above zero. */
+VECTOR exponential_float(__m512 x)
+{
+    return exponential_within(NOT_VANISHING(x, VANISHES), x);
+}
 
-#define T double
-#define V __m512d
-#define MASK __mmask8
-#define LANES 8
-#define NAME(name) name##_double
-#define F(name) _mm512_##name##_pd
-#define EXPONENTIAL(v) double_exponential_within(DOUBLES_NOT_VANISHING(v), v)
-#define FIRST _mm512_cvtsd_f64
-#define LOGARITHM(x) _mm512_set1_pd(log(x))
-#include "soft_rows_loops.h"
+VECTOR_OF_DOUBLES exponential_double(__m512d x)
+{
+    return double_exponential_within(DOUBLES_NOT_VANISHING(x), x);
+}
+
+WIDEST static inline float logarithm_float(double x)
+{
+    return _mm512_cvtss_f32(float_log(_mm512_set1_ps((float)x)));
+}
+
+WIDEST static inline double logarithm_double(double x)
+{
+    return log(x);
+}
+
+#define LOOPS "soft_rows_loops.h"
+#include "wide_variants.h"
 
 int soft_rows_serve(int width, npy_intp n, int logarithm)
 {

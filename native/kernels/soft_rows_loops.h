@@ -1,6 +1,4 @@
-/* Included once for each type: T, LANES elements in a vector V, the intrinsics F(name) of its width, EXPONENTIAL of what is not above zero and LOGARITHM. The
- * last vector of a row has a mask, and its other elements are -inf.
- */
+/* Included by soft_rows.c for each type, as wide_variants.h says. The last vector of a row has a mask, and its other elements are -inf. */
 
 #define SUMMED 64 /* vectors that are added up before the sum is widened */
 #define TAIL(n) ((MASK)(((npy_uint32)2 << (((n) - 1) % LANES)) - 1))
@@ -23,7 +21,7 @@ WIDEST static inline T NAME(greatest)(const T *x, npy_intp whole, MASK last)
 /* The sum of the exponentials, which are written down if there is a place for them. */
 WIDEST static inline double NAME(exponentials)(const T *x, V best, T *out, npy_intp whole, MASK last)
 {
-    V sum = EXPONENTIAL(F(sub)(F(mask_loadu)(LEAST, last, x + whole), best));
+    V sum = NAME(exponential)(F(sub)(F(mask_loadu)(LEAST, last, x + whole), best));
     if (out != NULL) {
         F(mask_storeu)(out + whole, last, sum);
     }
@@ -31,7 +29,7 @@ WIDEST static inline double NAME(exponentials)(const T *x, V best, T *out, npy_i
     for (npy_intp i = 0; i < whole;) {
         const npy_intp end = whole - i > SUMMED * LANES ? i + SUMMED * LANES : whole;
         for (; i < end; i += LANES) {
-            const V e = EXPONENTIAL(F(sub)(F(loadu)(x + i), best));
+            const V e = NAME(exponential)(F(sub)(F(loadu)(x + i), best));
             if (out != NULL) {
                 F(storeu)(out + i, e);
             }
@@ -53,7 +51,7 @@ WIDEST static void NAME(soft_rows)(const T *x, T *out, npy_intp rows, npy_intp n
         const V best = F(set1)(NAME(greatest)(x, whole, last));
         const double total = NAME(exponentials)(x, best, logarithm ? NULL : out, whole, last);
         if (logarithm) {
-            const V shift = LOGARITHM(total);
+            const V shift = F(set1)(NAME(logarithm)(total));
             for (npy_intp i = 0; i < whole; i += LANES) {
                 F(storeu)(out + i, F(sub)(F(sub)(F(loadu)(x + i), best), shift));
             }
@@ -76,7 +74,7 @@ WIDEST static void NAME(log_sums)(const T *x, npy_intp step, T *out, npy_intp ro
     const MASK last = TAIL(n);
     for (npy_intp r = 0; r < rows; r++, x += step) {
         const T greatest = NAME(greatest)(x, whole, last), best = isinf(greatest) ? 0 : greatest;
-        out[r] = best + FIRST(LOGARITHM(NAME(exponentials)(x, F(set1)(best), NULL, whole, last)));
+        out[r] = best + NAME(logarithm)(NAME(exponentials)(x, F(set1)(best), NULL, whole, last));
     }
 }
 
@@ -103,7 +101,7 @@ WIDEST static inline double NAME(added)(const T *x, const T *y, npy_intp whole, 
 
 WIDEST static inline V NAME(slope)(V grad, V y, V total, int logarithm)
 {
-    return logarithm ? F(fnmadd)(EXPONENTIAL(y), total, grad) : F(mul)(F(sub)(grad, total), y);
+    return logarithm ? F(fnmadd)(NAME(exponential)(y), total, grad) : F(mul)(F(sub)(grad, total), y);
 }
 
 WIDEST static void NAME(soft_rows_backward)(const T *grad, const T *y, T *out, npy_intp rows, npy_intp n, int logarithm)
