@@ -3,6 +3,7 @@
  * Rows of a are copied so that 16 of them, of 32 elements, follow each other; of b, two elements of k lie side by side for each of 32 columns. What is
  * beyond the matrices is zero.
  */
+#include "../runtime/extents.h"
 #include "gemm.h"
 #include "product.h"
 
@@ -195,10 +196,10 @@ PyObject *amx_product(const Product *p, PyObject *added, PyArray_Descr *descr)
     t.a_row = a[0], t.a_k = a[1], t.b_row = b[0], t.b_column = b[1];
     const npy_intp high = (p->m + SIDE - 1) / SIDE, wide = (p->n + SIDE - 1) / SIDE;
     const npy_intp of_rows = high * SIDE * t.steps * DEPTH, of_columns = wide * SIDE * t.steps * DEPTH;
-    npy_uint16 *space = aligned_alloc(64, (size_t)(of_rows + of_columns + 2 * p->n + 31) / 32 * 64);
+    npy_uint16 *space = scratch_take((size_t)(of_rows + of_columns + 2 * p->n) * sizeof(npy_uint16));
     PyObject *out = space == NULL ? PyErr_NoMemory() : new_array(p->ndim, p->dims, descr);
     if (out == NULL) {
-        free(space);
+        scratch_give(space);
         return NULL;
     }
     t.rows = space;
@@ -228,7 +229,7 @@ PyObject *amx_product(const Product *p, PyObject *added, PyArray_Descr *descr)
         advance(p, at, &left, &right);
     }
     PyEval_RestoreThread(thread);
-    free(space);
+    scratch_give(space);
     return out;
 }
 #else

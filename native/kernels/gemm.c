@@ -5,6 +5,7 @@
  * result stay in registers. What is copied next is fetched meanwhile. A b that is small or meets few rows is read where it lies, and then the rows of a
  * are too, as are those that meet few columns.
  */
+#include "../runtime/extents.h"
 #include "gemm.h"
 
 #define DEEP 384            /* rows of a panel of b, or fewer: so that the blocks of k are even */
@@ -14,43 +15,10 @@
 #define DIRECT_BYTES 262144 /* a block of b within so many bytes is read where it lies */
 #define WORTH_PACKING 192   /* columns for which the rows of a are copied */
 #define PRODUCTS_EACH 65536 /* multiplications that are worth a thread, by a vector of 16 */
-#define KEPT_BYTES 1048576  /* of the memory that is kept for copies */
 
 #if HAS_WIDE
-#include <stdatomic.h>
-
 #include "tiles.h"
 #include "turn.h"
-
-/* Memory for copies. A few pieces are kept, whichever threads they are for, so that their pages need not be made anew. */
-typedef struct {
-    void *memory;
-    size_t size;
-} Space;
-
-static void *_Atomic kept[4];
-
-static int take_space(Space *space, size_t size)
-{
-    space->size = (size + 63) / 64 * 64;
-    for (int i = 0; i < 4 && size > KEPT_BYTES / 16 && size <= KEPT_BYTES; i++) {
-        space->size = KEPT_BYTES;
-        if ((space->memory = atomic_exchange(&kept[i], NULL)) != NULL) {
-            return 1;
-        }
-    }
-    space->memory = aligned_alloc(64, space->size);
-    return space->memory != NULL;
-}
-
-static void give_space(const Space *space)
-{
-    void *memory = space->memory;
-    for (int i = 0; i < 4 && memory != NULL && space->size == KEPT_BYTES; i++) {
-        memory = atomic_exchange(&kept[i], memory);
-    }
-    free(memory);
-}
 
 #define LOOPS "gemm_loops.h"
 #include "wide_variants.h"

@@ -255,13 +255,12 @@ static void NAME(part)(const Gemm *g, npy_intp from, npy_intp to, npy_intp begin
     const npy_intp even = times > 1 ? whole / times / MOST_ROWS * MOST_ROWS + MOST_ROWS : whole, high = even < whole ? even : whole;
     const int a_packed = (g->a_k != 1 && (g->a_row != 1 || deep * g->a_k * size > DIRECT_BYTES)) || (end - begin > WORTH_PACKING && b_packed);
     const npy_intp for_a = a_packed ? (high * deep + both) / both * both : 0, for_b = b_packed || (end - begin) % LANES ? both * deep : 0;
-    T few[1024] __attribute__((aligned(64)));
-    Space taken = {few, 0};
-    if (for_a + 2 * for_b > 1024 && !take_space(&taken, (size_t)((for_a + 2 * for_b) * size))) {
+    T few[1024] __attribute__((aligned(64))), *space = for_a + 2 * for_b > 1024 ? scratch_take((size_t)((for_a + 2 * for_b) * size)) : few;
+    if (space == NULL) {
         NAME(part_in_place)(g, from, to, begin, end);
         return;
     }
-    T *packed = a_packed ? taken.memory : NULL, *panel = (T *)taken.memory + for_a, *other = panel + for_b;
+    T *packed = a_packed ? space : NULL, *panel = space + for_a, *other = panel + for_b;
     NAME(Block) s = {0, g->a_row, 0, 0, g->c_row, 0, (T)g->alpha, 0, NULL, 0, 0, 0, 0};
     int ready = 0; /* whether the panel has been packed */
     for (npy_intp i = from; i < to; i += high) {
@@ -300,7 +299,7 @@ static void NAME(part)(const Gemm *g, npy_intp from, npy_intp to, npy_intp begin
             p = after;
         } while (p < g->k);
     }
-    if (taken.size) {
-        give_space(&taken);
+    if (space != few) {
+        scratch_give(space);
     }
 }

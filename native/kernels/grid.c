@@ -2,6 +2,7 @@
  *
  * The neighbours of a chunk of places are found once, and serve all channels.
  */
+#include "../runtime/extents.h"
 #include "kinds.h"
 #include "making.h"
 #include "norm.h"
@@ -9,7 +10,6 @@
 #include <immintrin.h>
 #endif
 #include <math.h>
-#include <stdlib.h>
 
 #define CHUNK 64 /* places */
 #define MOST_TAPS 16

@@ -271,7 +271,7 @@ INLINED void NAME(gather)(const T *restrict plane, npy_intp count, int taps, con
 
 static TARGET int NAME(sample)(const T *input, const T *grid, const Sampling *s, T *out)
 {
-    NAME(Chunk) *chunk = malloc(sizeof(*chunk));
+    NAME(Chunk) *chunk = scratch_take(sizeof(*chunk));
     if (chunk == NULL) {
         return 0;
     }
@@ -291,14 +291,14 @@ static TARGET int NAME(sample)(const T *input, const T *grid, const Sampling *s,
             }
         }
     }
-    free(chunk);
+    scratch_give(chunk);
     return 1;
 }
 
 /* `of_input` (zeros before, or NULL) and `of_grid` (zeros before) are what the gradients are added to. */
 static TARGET int NAME(sample_backward)(const T *grad, const T *input, const T *grid, const Sampling *s, T *of_input, T *of_grid)
 {
-    NAME(Chunk) *chunk = malloc(sizeof(*chunk));
+    NAME(Chunk) *chunk = scratch_take(sizeof(*chunk));
     if (chunk == NULL) {
         return 0;
     }
@@ -339,7 +339,7 @@ static TARGET int NAME(sample_backward)(const T *grad, const T *input, const T *
             }
         }
     }
-    free(chunk);
+    scratch_give(chunk);
     return 1;
 }
 

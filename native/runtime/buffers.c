@@ -196,7 +196,9 @@ PyObject *buffer_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr
 
 void *scratch_take(size_t size)
 {
-    return in_use ? block_of(size, 0) : small_block(size, 0);
+    /* Also of less than arrays are, lest malloc gives the pages back each time. */
+    const size_t least = size > BUFFER_FROM / 4 && size < BUFFER_FROM ? BUFFER_FROM : size;
+    return in_use ? block_of(least, 0) : small_block(size, 0);
 }
 
 void scratch_give(void *block)
