@@ -10,35 +10,19 @@
     /* Adds one plane of the input, under one kernel, to one plane of the result. */                                                 \
     static void name##_plane(const Windows *w, const T *x, const T *kernel, T *y)                                                    \
     {                                                                                                                                \
-        for (npy_intp a = 0; a < w->kernel[0]; a++) {                                                                                \
-            npy_intp at0 = a * w->dilation[0] - w->padding[0], from0, to0;                                                           \
-            windows_inside(at0, w->in[0], w->out[0], w->stride[0], &from0, &to0);                                                    \
-            for (npy_intp b = 0; b < w->kernel[1]; b++) {                                                                            \
-                npy_intp at1 = b * w->dilation[1] - w->padding[1], from1, to1;                                                       \
-                windows_inside(at1, w->in[1], w->out[1], w->stride[1], &from1, &to1);                                                \
-                for (npy_intp c = 0; c < w->kernel[2]; c++) {                                                                        \
-                    npy_intp at2 = c * w->dilation[2] - w->padding[2], from2, to2, step = w->stride[2];                              \
-                    windows_inside(at2, w->in[2], w->out[2], step, &from2, &to2);                                                    \
-                    T weight = *kernel++;                                                                                            \
-                    for (npy_intp i = from0; i < to0; i++) {                                                                         \
-                        for (npy_intp j = from1; j < to1; j++) {                                                                     \
-                            const T *row = x + ((i * w->stride[0] + at0) * w->in[1] + j * w->stride[1] + at1) * w->in[2] + at2;      \
-                            T *out = y + (i * w->out[1] + j) * w->out[2];                                                            \
-                            if (step == 1) {                                                                                         \
-                                for (npy_intp k = from2; k < to2; k++) {                                                             \
-                                    out[k] += weight * row[k];                                                                       \
-                                }                                                                                                    \
-                            }                                                                                                        \
-                            else {                                                                                                   \
-                                for (npy_intp k = from2; k < to2; k++) {                                                             \
-                                    out[k] += weight * row[k * step];                                                                \
-                                }                                                                                                    \
-                            }                                                                                                        \
-                        }                                                                                                            \
-                    }                                                                                                                \
+        EACH_ROW(                                                                                                                    \
+            w, const T weight = *kernel++,                                                                                           \
+            const T *row = x + at;                                                                                                   \
+            T *out = y + to;                                                                                                         \
+            if (step == 1) {                                                                                                         \
+                for (npy_intp k = from2; k < to2; k++) {                                                                             \
+                    out[k] += weight * row[k];                                                                                       \
                 }                                                                                                                    \
-            }                                                                                                                        \
-        }                                                                                                                            \
+            } else {                                                                                                                 \
+                for (npy_intp k = from2; k < to2; k++) {                                                                             \
+                    out[k] += weight * row[k * step];                                                                                \
+                }                                                                                                                    \
+            })                                                                                                                       \
     }                                                                                                                                \
     static void name(const Conv *v, const T *x, const T *weight, const T *bias, T *y)                                                \
     {                                                                                                                                \

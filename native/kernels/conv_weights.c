@@ -130,8 +130,7 @@ int windows_weight_gradient(const Conv *v, const float *gradient, const float *x
         windows[q] = ((i * v->w.stride[0] * rows + j * v->w.stride[1]) * row + k * v->w.stride[2]) * wide;
     }
     for (npy_intp p = 0; p < v->places; p++) {
-        const npy_intp i = p / (v->w.kernel[1] * v->w.kernel[2]), j = p / v->w.kernel[2] % v->w.kernel[1], k = p % v->w.kernel[2];
-        places[p] = ((i * v->w.dilation[0] * rows + j * v->w.dilation[1]) * row + k * v->w.dilation[2]) * wide;
+        places[p] = place_offset(&v->w, p) * wide;
     }
     memset(space, 0, (size_t)of_sums * sizeof(float));
     float *turned = space + of_sums, *packed = turned + of_x, *padded = packed + of_gradient;

@@ -157,17 +157,9 @@ static int convolve(const Conv *v, const float *x, const float *weight, int turn
         scratch_give(space);
         return 0;
     }
-    npy_intp p = 0;
     for (npy_intp c = 0; c < inputs; c++) {
-        for (npy_intp i = 0; i < v->w.kernel[0]; i++) {
-            for (npy_intp j = 0; j < v->w.kernel[1]; j++) {
-                for (npy_intp k = 0; k < v->w.kernel[2]; k++) {
-                    const npy_intp at = i * v->w.dilation[0] * (in[1] + 2 * padding[1]) + j * v->w.dilation[1];
-                    const npy_intp place = turned ? v->places - 1 - p % v->places : p % v->places;
-                    offsets[c * v->places + place] = c * plane + at * row + k * v->w.dilation[2];
-                    p++;
-                }
-            }
+        for (npy_intp p = 0; p < v->places; p++) {
+            offsets[c * v->places + (turned ? v->places - 1 - p : p)] = c * plane + place_offset(&v->w, p);
         }
     }
     float *shifts = space + v->groups * packed * deep, *padded = shifts + v->groups * packed;

@@ -6,32 +6,6 @@ typedef struct {
     npy_intp planes, plane, windows, places; /* planes of the input, their elements, the windows over one, the places of a kernel */
 } Patches;
 
-/* ROW sees each part of a row of windows that lies in the input: the element k from `from2` up to `to2` is at `at + k * step` in the plane, and at
- * `to + k` in the patches of this place. BEFORE comes before each place of the kernel.
- */
-#define EACH_ROW(w, BEFORE, ROW)                                                                                                           \
-    for (npy_intp a = 0; a < w->kernel[0]; a++) {                                                                                          \
-        npy_intp at0 = a * w->dilation[0] - w->padding[0], from0, to0;                                                                     \
-        windows_inside(at0, w->in[0], w->out[0], w->stride[0], &from0, &to0);                                                              \
-        for (npy_intp b = 0; b < w->kernel[1]; b++) {                                                                                      \
-            npy_intp at1 = b * w->dilation[1] - w->padding[1], from1, to1;                                                                 \
-            windows_inside(at1, w->in[1], w->out[1], w->stride[1], &from1, &to1);                                                          \
-            for (npy_intp c = 0; c < w->kernel[2]; c++, patches += v->windows) {                                                           \
-                const npy_intp at2 = c * w->dilation[2] - w->padding[2], step = w->stride[2];                                              \
-                npy_intp from2, to2;                                                                                                       \
-                windows_inside(at2, w->in[2], w->out[2], step, &from2, &to2);                                                              \
-                BEFORE;                                                                                                                    \
-                for (npy_intp i = from0; i < to0 && from2 < to2; i++) {                                                                    \
-                    for (npy_intp j = from1; j < to1; j++) {                                                                               \
-                        const npy_intp at = ((i * w->stride[0] + at0) * w->in[1] + j * w->stride[1] + at1) * w->in[2] + at2;               \
-                        const npy_intp to = (i * w->out[1] + j) * w->out[2];                                                               \
-                        ROW;                                                                                                               \
-                    }                                                                                                                      \
-                }                                                                                                                          \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-    }
-
 #define PATCHES(name, T)                                                                                                                   \
     static void unroll_##name(const Patches *v, const T *x, T *patches)                                                                    \
     {                                                                                                                                      \
@@ -39,32 +13,32 @@ typedef struct {
         for (npy_intp p = 0; p < v->planes; p++, x += v->plane) {                                                                          \
             EACH_ROW(                                                                                                                      \
                 w,                                                                                                                         \
+                T *part = patches; patches += v->windows;                                                                                  \
                 if (to0 - from0 < w->out[0] || to1 - from1 < w->out[1] || to2 - from2 < w->out[2]) {                                       \
-                    memset(patches, 0, (size_t)v->windows * sizeof(T));                                                                    \
+                    memset(part, 0, (size_t)v->windows * sizeof(T));                                                                       \
                 },                                                                                                                         \
                 if (step == 1) {                                                                                                           \
-                    memcpy(patches + to + from2, x + at + from2, (size_t)(to2 - from2) * sizeof(T));                                       \
+                    memcpy(part + to + from2, x + at + from2, (size_t)(to2 - from2) * sizeof(T));                                          \
                 } else {                                                                                                                   \
                     for (npy_intp k = from2; k < to2; k++) {                                                                               \
-                        patches[to + k] = x[at + k * step];                                                                                \
+                        part[to + k] = x[at + k * step];                                                                                   \
                     }                                                                                                                      \
                 })                                                                                                                         \
         }                                                                                                                                  \
     }                                                                                                                                      \
     static void fold_##name(const Patches *v, const T *patches, T *x)                                                                      \
     {                                                                                                                                      \
-        const Windows *w = &v->w;                                                                                                          \
         memset(x, 0, (size_t)(v->planes * v->plane) * sizeof(T));                                                                          \
         for (npy_intp p = 0; p < v->planes; p++, x += v->plane) {                                                                          \
             EACH_ROW(                                                                                                                      \
-                w, ,                                                                                                                       \
+                &v->w, const T *part = patches; patches += v->windows,                                                                     \
                 if (step == 1) {                                                                                                           \
                     for (npy_intp k = from2; k < to2; k++) {                                                                               \
-                        x[at + k] += patches[to + k];                                                                                      \
+                        x[at + k] += part[to + k];                                                                                         \
                     }                                                                                                                      \
                 } else {                                                                                                                   \
                     for (npy_intp k = from2; k < to2; k++) {                                                                               \
-                        x[at + k * step] += patches[to + k];                                                                               \
+                        x[at + k * step] += part[to + k];                                                                                  \
                     }                                                                                                                      \
                 })                                                                                                                         \
         }                                                                                                                                  \

@@ -6,6 +6,17 @@
 #define CELL_FROM(d, o) ((o)*w->in[d] / w->out[d])
 #define CELL_TO(d, o) ((((o) + 1) * w->in[d] + w->out[d] - 1) / w->out[d])
 
+/* The elements of window `o` along a dimension, and how many count; `cells` are the windows of adaptive pooling. */
+static inline npy_intp places_of(const Windows *w, int cells, int padded, int d, npy_intp o, npy_intp *from, npy_intp *to)
+{
+    if (!cells) {
+        return counted_places(w, d, o, padded, from, to);
+    }
+    *from = CELL_FROM(d, o);
+    *to = CELL_TO(d, o);
+    return *to - *from;
+}
+
 #define IS_FLOATING 1
 #define IS_NAN(value) ((value) != (value))
 #define T float
@@ -86,11 +97,6 @@ static const Loops *loops_of(PyObject *object)
         }
     }
     return NULL;
-}
-
-static npy_intp volume(const npy_intp *sizes)
-{
-    return sizes[0] * sizes[1] * sizes[2];
 }
 
 /* The planes of an array of at least `dims` dimensions: their sizes; returns how many there are, 0 to decline (also for an empty array). */

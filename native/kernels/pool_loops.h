@@ -64,7 +64,7 @@ static void NAME(max_quads)(const T *x, const Windows *w, T *best, npy_int64 *in
 
 static void NAME(max_planes)(const void *input, const Windows *w, void *output, npy_int64 *index, npy_intp planes)
 {
-    const npy_intp cells = w->in[0] * w->in[1] * w->in[2], windows = w->out[0] * w->out[1] * w->out[2];
+    const npy_intp cells = volume(w->in), windows = volume(w->out);
     int quads = w->in[0] == 1 && w->kernel[0] == 1 && w->kernel[1] == 2 && w->kernel[2] == 2 && w->stride[1] == 2 && w->stride[2] == 2 &&
                 !w->padding[1] && !w->padding[2] && w->dilation[1] == 1 && w->dilation[2] == 1 && w->out[1] * 2 <= w->in[1] &&
                 w->out[2] * 2 <= w->in[2];
@@ -86,7 +86,7 @@ static void NAME(max_cells)(const void *input, const Windows *w, void *output, n
 {
     const T *x = input;
     T *best = output;
-    for (npy_intp p = 0; p < planes; p++, x += w->in[0] * w->in[1] * w->in[2]) {
+    for (npy_intp p = 0; p < planes; p++, x += volume(w->in)) {
         for (npy_intp oz = 0; oz < w->out[0]; oz++) {
             for (npy_intp oy = 0; oy < w->out[1]; oy++) {
                 for (npy_intp ox = 0; ox < w->out[2]; ox++) {

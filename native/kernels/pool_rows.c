@@ -5,13 +5,12 @@
 #define BLOCK 256 /* windows of a row that are kept while their elements go by */
 #define LEAST_ROW 8
 
-/* The elements of window `o` along a dimension, and how many count. */
-static npy_intp counted_places(const Windows *w, int d, npy_intp o, int padded, npy_intp *from, npy_intp *to)
+/* The windows of a row, of those from `from` up to `to`, whose element at the place `offset` lies in the input. */
+static inline void windows_among(const Windows *w, npy_intp offset, npy_intp from, npy_intp to, npy_intp *low, npy_intp *high)
 {
-    const npy_intp start = o * w->stride[d] - w->padding[d], end = start + w->kernel[d], limit = w->in[d] + w->padding[d];
-    *from = start < 0 ? 0 : start;
-    *to = end < w->in[d] ? end : w->in[d];
-    return padded ? (end < limit ? end : limit) - start : *to - *from;
+    windows_inside(offset, w->in[2], w->out[2], w->stride[2], low, high);
+    *low = *low < from ? from : *low;
+    *high = *high > to ? to : *high;
 }
 
 #define LOOPS "pool_rows_loops.h"
@@ -19,7 +18,7 @@ static npy_intp counted_places(const Windows *w, int d, npy_intp o, int padded, 
 
 int serves_max_rows(const Windows *w)
 {
-    return w->out[2] >= LEAST_ROW && w->in[0] * w->in[1] * w->in[2] < NPY_MAX_INT32;
+    return w->out[2] >= LEAST_ROW && volume(w->in) < NPY_MAX_INT32;
 }
 
 void max_rows(int width, const void *plane, const Windows *w, void *best, npy_int64 *index)
@@ -57,9 +56,7 @@ static void mean_plane(int width, char *x, const Windows *w, const double *divis
                         for (npy_intp k = 0; k < w->kernel[2]; k++) {
                             const npy_intp offset = (spread ? w->kernel[2] - 1 - k : k) - w->padding[2];
                             npy_intp low, high;
-                            windows_inside(offset, w->in[2], w->out[2], step, &low, &high);
-                            low = low < from ? from : low;
-                            high = high > to ? to : high;
+                            windows_among(w, offset, from, to, &low, &high);
                             void *first = x + ((z * w->in[1] + y) * w->in[2] + offset + low * step) * width;
                             CHOOSE(share, width, first, step, high - low, sum + low - from, (const void *)((char *)share + (low - from) * width), spread);
                         }
@@ -83,7 +80,7 @@ static void mean_plane(int width, char *x, const Windows *w, const double *divis
 
 int mean_rows(int width, void *planes, const Windows *w, int padded, double by, void *means, npy_intp count, int spread)
 {
-    const npy_intp windows = w->out[2], cells = w->in[0] * w->in[1] * w->in[2], all = w->out[0] * w->out[1] * windows;
+    const npy_intp windows = w->out[2], cells = volume(w->in), all = volume(w->out);
     double *divisors = windows >= LEAST_ROW && w->stride[2] <= MOST_STEPS ? PyMem_RawMalloc((size_t)windows * sizeof(double)) : NULL;
     if (divisors == NULL) {
         return 0;

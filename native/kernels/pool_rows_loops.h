@@ -43,9 +43,7 @@ static TARGET void NAME(max_rows)(const void *plane, const Windows *w, void *out
                         for (npy_intp kx = 0; kx < w->kernel[2]; kx++) {
                             const npy_intp offset = kx * w->dilation[2] - w->padding[2];
                             npy_intp low, high;
-                            windows_inside(offset, w->in[2], w->out[2], step, &low, &high);
-                            low = low < from ? from : low;
-                            high = high > to ? to : high;
+                            windows_among(w, offset, from, to, &low, &high);
                             const npy_intp first = row + offset + low * step, at = low - from;
                             if (step == 1) {
                                 NAME(meet)(x + first, 1, high - low, (PLACE)first, top + at, place + at);

@@ -10,6 +10,12 @@ typedef struct {
     npy_intp in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
 } Windows;
 
+/* The elements of a plane of three sizes. */
+static inline npy_intp volume(const npy_intp *sizes)
+{
+    return sizes[0] * sizes[1] * sizes[2];
+}
+
 /* An int, or a list or tuple of one or `dims` ints, to the last `dims` of three sizes. With an empty list or None, `otherwise`; 0 to decline. */
 static inline int read_sizes(PyObject *object, int dims, npy_intp *sizes, const npy_intp *otherwise, npy_intp first)
 {
@@ -61,6 +67,48 @@ static inline void windows_inside(npy_intp offset, npy_intp size, npy_intp count
         *to = *from;
     }
 }
+
+/* The elements of window `o`, which has no dilation, along a dimension; how many count, those of the padding too if it is `padded`. */
+static inline npy_intp counted_places(const Windows *w, int d, npy_intp o, int padded, npy_intp *from, npy_intp *to)
+{
+    const npy_intp start = o * w->stride[d] - w->padding[d], end = start + w->kernel[d], limit = w->in[d] + w->padding[d];
+    *from = start < 0 ? 0 : start;
+    *to = end < w->in[d] ? end : w->in[d];
+    return padded ? (end < limit ? end : limit) - start : *to - *from;
+}
+
+/* In planes with their padding: how far the place `p` of a kernel is from its first one. */
+static inline npy_intp place_offset(const Windows *w, npy_intp p)
+{
+    const npy_intp i = p / (w->kernel[1] * w->kernel[2]), j = p / w->kernel[2] % w->kernel[1], k = p % w->kernel[2];
+    const npy_intp rows = w->in[1] + 2 * w->padding[1], row = w->in[2] + 2 * w->padding[2];
+    return (i * w->dilation[0] * rows + j * w->dilation[1]) * row + k * w->dilation[2];
+}
+
+/* For each place of the kernel, BEFORE and the rows of windows whose element there lies in the input: ROW sees that of window k, from `from2` up to `to2`,
+ * at `at + k * step` in the plane, and the window itself at `to + k` among all. */
+#define EACH_ROW(w, BEFORE, ROW)                                                                                                           \
+    for (npy_intp a = 0; a < (w)->kernel[0]; a++) {                                                                                        \
+        npy_intp at0 = a * (w)->dilation[0] - (w)->padding[0], from0, to0;                                                                 \
+        windows_inside(at0, (w)->in[0], (w)->out[0], (w)->stride[0], &from0, &to0);                                                        \
+        for (npy_intp b = 0; b < (w)->kernel[1]; b++) {                                                                                    \
+            npy_intp at1 = b * (w)->dilation[1] - (w)->padding[1], from1, to1;                                                             \
+            windows_inside(at1, (w)->in[1], (w)->out[1], (w)->stride[1], &from1, &to1);                                                    \
+            for (npy_intp c = 0; c < (w)->kernel[2]; c++) {                                                                                \
+                const npy_intp at2 = c * (w)->dilation[2] - (w)->padding[2], step = (w)->stride[2];                                        \
+                npy_intp from2, to2;                                                                                                       \
+                windows_inside(at2, (w)->in[2], (w)->out[2], step, &from2, &to2);                                                          \
+                BEFORE;                                                                                                                    \
+                for (npy_intp i = from0; i < to0 && from2 < to2; i++) {                                                                    \
+                    for (npy_intp j = from1; j < to1; j++) {                                                                               \
+                        const npy_intp at = ((i * (w)->stride[0] + at0) * (w)->in[1] + j * (w)->stride[1] + at1) * (w)->in[2] + at2;       \
+                        const npy_intp to = (i * (w)->out[1] + j) * (w)->out[2];                                                           \
+                        ROW;                                                                                                               \
+                    }                                                                                                                      \
+                }                                                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
 
 /* The array, or a dense copy of it; a new reference. */
 static inline PyArrayObject *dense(PyObject *object)
