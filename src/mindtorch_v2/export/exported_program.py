@@ -13,7 +13,7 @@ from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ._printing import readable
 from .decomp_utils import CustomDecompTable
-from .graph_signature import ExportGraphSignature, InputKind
+from .graph_signature import ExportGraphSignature
 
 __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "default_decompositions"]
 
@@ -202,9 +202,6 @@ class ExportedProgram:
         names = [node.name for node in self.graph.nodes if node.op == "placeholder"]
         if names != [spec.arg.name for spec in self.graph_signature.input_specs]:
             raise RuntimeError("the inputs of the graph are not those of its signature")
-
-    def _inputs_of(self, kind: InputKind) -> list[str]:
-        return [str(spec.target) for spec in self.graph_signature.input_specs if spec.kind is kind]
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(

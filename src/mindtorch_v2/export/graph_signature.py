@@ -88,6 +88,10 @@ ArgumentSpec = (
 )
 
 
+def _value_or_name(argument: ArgumentSpec) -> Any:
+    return argument.value if isinstance(argument, ConstantArgument) else argument.name
+
+
 class InputKind(Enum):
     """What an input of a graph is."""
 
@@ -160,51 +164,51 @@ class ExportGraphSignature:
     input_specs: list[InputSpec]
     output_specs: list[OutputSpec]
 
-    def _inputs(self, kind: InputKind) -> list[InputSpec]:
-        return [spec for spec in self.input_specs if spec.kind is kind and isinstance(spec.target, str)]
+    def _inputs(self, kind: InputKind) -> dict[str, str]:
+        """What inputs of a kind stand for, by the names of their nodes."""
+        return {
+            spec.arg.name: spec.target for spec in self.input_specs if spec.kind is kind and spec.target is not None
+        }
 
     def _outputs(self, kind: OutputKind) -> dict[str, str]:
+        """What outputs of a kind are written to, by the names of their nodes."""
         return {spec.arg.name: spec.target for spec in self.output_specs if spec.kind is kind and spec.target}
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters in the module."""
-        return tuple(str(spec.target) for spec in self._inputs(InputKind.PARAMETER))
+        return tuple(self._inputs(InputKind.PARAMETER).values())
 
     @property
     def buffers(self) -> tuple[str, ...]:
         """The names of the buffers in the module."""
-        return tuple(str(spec.target) for spec in self._inputs(InputKind.BUFFER))
+        return tuple(self._inputs(InputKind.BUFFER).values())
 
     @property
     def non_persistent_buffers(self) -> tuple[str, ...]:
         """The names of the buffers that are not in the state dict."""
-        return tuple(str(spec.target) for spec in self._inputs(InputKind.BUFFER) if spec.persistent is False)
+        return tuple(str(spec.target) for spec in self.input_specs if spec.persistent is False)
 
     @property
     def lifted_tensor_constants(self) -> tuple[str, ...]:
         """The names of the tensors that are constants of the program."""
-        return tuple(str(spec.target) for spec in self._inputs(InputKind.CONSTANT_TENSOR))
+        return tuple(self._inputs(InputKind.CONSTANT_TENSOR).values())
 
     @property
     def lifted_custom_objs(self) -> tuple[str, ...]:
         """The names of objects of TorchScript's classes."""
-        return tuple(str(spec.target) for spec in self._inputs(InputKind.CUSTOM_OBJ))
+        return tuple(self._inputs(InputKind.CUSTOM_OBJ).values())
 
     @property
     def user_inputs(self) -> tuple[Any, ...]:
         """The arguments of the program: names of nodes, and the values of constants."""
-        return tuple(
-            spec.arg.value if isinstance(spec.arg, ConstantArgument) else spec.arg.name
-            for spec in self.input_specs
-            if spec.kind is InputKind.USER_INPUT
-        )
+        return tuple(_value_or_name(spec.arg) for spec in self.input_specs if spec.kind is InputKind.USER_INPUT)
 
     @property
     def user_outputs(self) -> tuple[Any, ...]:
         """The results of the program: names of nodes, and the values of constants."""
         return tuple(
-            spec.arg.value if isinstance(spec.arg, ConstantArgument) else spec.arg.name
+            _value_or_name(spec.arg)
             for spec in self.output_specs
             if spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)
         )
@@ -212,22 +216,22 @@ class ExportGraphSignature:
     @property
     def inputs_to_parameters(self) -> Mapping[str, str]:
         """The parameters by the names of their nodes."""
-        return {spec.arg.name: str(spec.target) for spec in self._inputs(InputKind.PARAMETER)}
+        return self._inputs(InputKind.PARAMETER)
 
     @property
     def inputs_to_buffers(self) -> Mapping[str, str]:
         """The buffers by the names of their nodes."""
-        return {spec.arg.name: str(spec.target) for spec in self._inputs(InputKind.BUFFER)}
+        return self._inputs(InputKind.BUFFER)
 
     @property
     def inputs_to_lifted_tensor_constants(self) -> Mapping[str, str]:
         """The constants by the names of their nodes."""
-        return {spec.arg.name: str(spec.target) for spec in self._inputs(InputKind.CONSTANT_TENSOR)}
+        return self._inputs(InputKind.CONSTANT_TENSOR)
 
     @property
     def inputs_to_lifted_custom_objs(self) -> Mapping[str, str]:
         """The objects of TorchScript's classes by the names of their nodes."""
-        return {spec.arg.name: str(spec.target) for spec in self._inputs(InputKind.CUSTOM_OBJ)}
+        return self._inputs(InputKind.CUSTOM_OBJ)
 
     @property
     def buffers_to_mutate(self) -> Mapping[str, str]:
