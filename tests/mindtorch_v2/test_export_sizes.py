@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from _exported import Function
 
@@ -176,6 +178,20 @@ def test_dims():
 def test_dynamic_shapes_that_do_not_fit(dynamic, error, text):
     with pytest.raises(error, match=text):
         exported(lambda self, x: x + 1, (torch.randn(5, 4),), dynamic)
+
+
+def test_dynamic_shapes_of_nested_arguments_that_do_not_fit():
+    def total(self, pair):
+        return pair[0] + pair[1]
+
+    pair = (torch.randn(5, 4), torch.randn(5, 4))
+    for dynamic, text in (
+        ((({0: Dim("b")},),), "`inputs[0]` has 2 elements, but `dynamic_shapes[0]` has 1 elements"),
+        ({"x": ({0: Dim("b")},)}, "`inputs['x']` has 2 elements, but `dynamic_shapes['x']` has 1 elements"),
+        (({0: Dim("b")},), "`inputs[0]` is a <class 'tuple'>, but `dynamic_shapes[0]` is a <class 'dict'>"),
+    ):
+        with pytest.raises(UserError, match=re.escape(text)):
+            exported(total, (pair,), dynamic)
 
 
 def test_collections_of_shapes():

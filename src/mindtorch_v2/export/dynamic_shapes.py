@@ -224,28 +224,30 @@ def of_leaves(dynamic_shapes: Any, arguments: dict[str, Any]) -> dict[int, dict[
     names = list(arguments)
     if isinstance(dynamic_shapes, dict):
         if sorted(dynamic_shapes) != sorted(names):
-            raise UserError(
-                UserErrorType.INVALID_INPUT,
+            raise _invalid(
                 f"When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names {names} of `inputs`, but here they are {list(dynamic_shapes)}. "
-                "Alternatively, you could also ignore arg names entirely and specify `dynamic_shapes` as a list/tuple matching `inputs`.",
+                "Alternatively, you could also ignore arg names entirely and specify `dynamic_shapes` as a list/tuple matching `inputs`."
             )
         pairs: Iterable = ((arguments[name], dynamic_shapes[name], f"['{name}']") for name in names)
     elif isinstance(dynamic_shapes, (tuple, list)):
         if len(dynamic_shapes) != len(names):
-            raise _mismatch(len(names), len(dynamic_shapes))
+            raise _mismatch("", f"has {len(names)} elements", f"has {len(dynamic_shapes)} elements")
         pairs = ((arguments[name], said, f"[{i}]") for i, (name, said) in enumerate(zip(names, dynamic_shapes)))
     else:
-        raise UserError(UserErrorType.INVALID_INPUT, f"Unexpected dynamic_shapes type {type(dynamic_shapes)}")
+        raise _invalid(f"Unexpected dynamic_shapes type {type(dynamic_shapes)}")
     for value, said, place in pairs:
         _walk(value, said, place, found)
     return found
 
 
-def _mismatch(given: int, said: int, place: str = "") -> UserError:
-    at = f"[{place}]" if place else ""
-    return UserError(
-        UserErrorType.INVALID_INPUT,
-        f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs{at}` has {given} elements, but `dynamic_shapes{at}` has {said} elements",
+def _invalid(message: str) -> UserError:
+    return UserError(UserErrorType.INVALID_INPUT, message)
+
+
+def _mismatch(place: str, given: str, said: str) -> UserError:
+    """What the argument at a place is or has, and what was said of it."""
+    return _invalid(
+        f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs{place}` {given}, but `dynamic_shapes{place}` {said}"
     )
 
 
@@ -256,22 +258,16 @@ def _walk(value: Any, said: Any, place: str, found: dict[int, dict[int, Any]]) -
         found[id(value)] = _dimensions(value, said, place)
     elif isinstance(value, dict) and isinstance(said, dict):
         if sorted(value) != sorted(said):
-            raise UserError(
-                UserErrorType.INVALID_INPUT,
-                f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs{place}` has keys {list(value)}, but `dynamic_shapes{place}` has keys {list(said)}",
-            )
+            raise _mismatch(place, f"has keys {list(value)}", f"has keys {list(said)}")
         for key, one in value.items():
             _walk(one, said[key], f"{place}['{key}']", found)
     elif isinstance(value, (tuple, list)) and isinstance(said, (tuple, list)):
         if len(value) != len(said):
-            raise _mismatch(len(value), len(said))
+            raise _mismatch(place, f"has {len(value)} elements", f"has {len(said)} elements")
         for i, (one, what) in enumerate(zip(value, said)):
             _walk(one, what, f"{place}[{i}]", found)
     else:
-        raise UserError(
-            UserErrorType.INVALID_INPUT,
-            f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs{place}` is a {type(value)}, but `dynamic_shapes{place}` is a {type(said)}",
-        )
+        raise _mismatch(place, f"is a {type(value)}", f"is a {type(said)}")
 
 
 def _dimensions(tensor: Tensor, said: Any, place: str) -> dict[int, Any]:
@@ -279,25 +275,22 @@ def _dimensions(tensor: Tensor, said: Any, place: str) -> dict[int, Any]:
         pairs = list(said.items())
     elif isinstance(said, (tuple, list)):
         if len(said) != tensor.dim():
-            raise UserError(
-                UserErrorType.INVALID_INPUT,
+            raise _invalid(
                 f"Expected dynamic shape spec {said} specified at `dynamic_shapes{place}` to have the same length as the actual tensor shape {tensor.shape} "
-                f"(expected {tensor.dim()}, but got {len(said)} instead)",
+                f"(expected {tensor.dim()}, but got {len(said)} instead)"
             )
         pairs = list(enumerate(said))
     else:
-        raise UserError(
-            UserErrorType.INVALID_INPUT,
+        raise _invalid(
             f"Unexpected input tensor shape {said} specified at `dynamic_shapes{place}` (expected either a list/tuple of dimensions, or a dict mapping indices to dimensions, "
-            f"where each dimension is None, an int, a Dim, Dim.AUTO, Dim.STATIC, or Dim.DYNAMIC)",
+            f"where each dimension is None, an int, a Dim, Dim.AUTO, Dim.STATIC, or Dim.DYNAMIC)"
         )
     found = {}
     for dim, one in pairs:
         if not (one is None or type(one) is int or isinstance(one, (Dim, _DimHint))):
-            raise UserError(
-                UserErrorType.INVALID_INPUT,
+            raise _invalid(
                 f"Unexpected dimension mapped to index {dim} in input tensor shape {said} specified at `dynamic_shapes{place}` (expected None, an int, a Dim, Dim.AUTO, "
-                f"Dim.STATIC, or Dim.DYNAMIC,  but got {one!r} instead)",
+                f"Dim.STATIC, or Dim.DYNAMIC,  but got {one!r} instead)"
             )
         if not -tensor.dim() <= dim < tensor.dim():
             raise IndexError("list assignment index out of range")
