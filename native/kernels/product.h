@@ -32,6 +32,9 @@ static inline void advance(const Product *p, npy_intp *at, const char **a, const
 /* The sums in float32 of a product of half types, or of float32, of which one matrix has few rows (or columns); NULL declines. */
 INTERNAL PyObject *few_sums(const Product *p);
 
+/* A product of integers of the same type; NULL, without an exception where it is large or they are of another one. */
+INTERNAL PyObject *small_integers(const Product *p);
+
 /* A product of bfloat16 matrices by a processor's tiles as elements of bfloat16 or float32, plus a row (or None); NULL without an exception where it has none,
  * or the product is small. */
 INTERNAL PyObject *amx_product(const Product *p, PyObject *added, PyArray_Descr *descr);

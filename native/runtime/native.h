@@ -417,6 +417,7 @@ extern INTERNAL const KernelEntry trial_kernels[];
 extern INTERNAL const KernelEntry draw_kernels[];
 extern INTERNAL const KernelEntry continuous_kernels[];
 extern INTERNAL const KernelEntry creation_kernels[];
+extern INTERNAL const KernelEntry range_kernels[];
 extern INTERNAL const KernelEntry copy_kernels[];
 extern INTERNAL const KernelEntry join_kernels[];
 extern INTERNAL const KernelEntry index_kernels[];
