@@ -137,6 +137,34 @@ def test_buffers_and_constants_are_inputs():
     assert [name for name, _ in program.named_buffers()] == ["count", "np"]
 
 
+class Counted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.register_buffer("count", torch.zeros(3))
+        self.register_buffer("scale", torch.ones(3), persistent=False)
+        self.constant = torch.ones(3)
+
+    def forward(self, x, n):
+        self.count.add_(1)
+        return x * self.weight * self.scale + self.constant * n
+
+
+def test_signatures_stay_when_operators_are_taken_apart():
+    for program in (export(Counted(), (torch.ones(3), 2)), export(Counted(), (torch.ones(3), 2)).run_decompositions()):
+        signature = program.graph_signature
+        assert signature.parameters == ("weight",) and signature.buffers == ("count", "scale")
+        assert signature.non_persistent_buffers == ("scale",)
+        assert signature.lifted_tensor_constants == ("constant",)
+        assert signature.inputs_to_parameters == {"p_weight": "weight"}
+        assert signature.inputs_to_buffers == {"b_count": "count", "b_scale": "scale"}
+        assert signature.inputs_to_lifted_tensor_constants == {"c_constant": "constant"}
+        assert signature.user_inputs == ("x", 2)
+        assert set(program.constants) == {"scale", "constant"} and list(program.state_dict) == ["weight", "count"]
+        assert program.module()(torch.ones(3), 2).tolist() == [3, 3, 3]
+    assert signature.buffers_to_mutate == {"add": "count"} and signature.user_outputs == ("add_1",)
+
+
 class Named(nn.Module):
     def __init__(self):
         super().__init__()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import operator
 import re
+from collections.abc import Collection
 from typing import Any
 
 from .. import empty, empty_strided, nn, ops
@@ -66,14 +67,23 @@ def placeholder(graph: Graph, name: str) -> Node:
 
 
 class Builder:
-    """Makes the graph of a run. names: of the leaves, which their nodes have where these are free."""
+    """Makes the graph of a run. names: of the leaves, which their nodes have where these are free. constants: buffers that hold constants of a program."""
 
-    def __init__(self, run: Run, mod: nn.Module, leaves: list[Any], names: list[str], symbols: list[Symbol]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        mod: nn.Module,
+        leaves: list[Any],
+        names: list[str],
+        symbols: list[Symbol],
+        constants: Collection[str] = (),
+    ) -> None:
         self._run = run
         self._mod = mod
         self._leaves = leaves
         self._names = names
         self._symbols = symbols
+        self._constants = constants
         self._nodes: dict[Value, Node] = {}
         self._sizes: dict[str, Node] = {}
         self.graph = Graph()
@@ -129,14 +139,14 @@ class Builder:
         own += [("constant", name) for name in self._run.constants]
         aliases = self._aliases()
         for kind, name in own:
-            prefix, what = _KINDS[kind]
+            prefix, what = _KINDS["constant" if name in self._constants else kind]
             node = self._placeholder(f"{prefix}_{_identifier(name.removeprefix('self_'))}")
             value = Value(kind, name)
             described = self._run.described[aliases.get(value, value)]
             node.meta["val"] = _meta(described)
             node.meta["sizes"] = described.sizes
             self._nodes[value] = node
-            kept = persistent(self._mod, name) if kind == "buffer" else None
+            kept = persistent(self._mod, name) if what is InputKind.BUFFER else None
             specs.append(InputSpec(what, TensorArgument(node.name), name, kept))
         for place, (name, leaf) in enumerate(zip(self._names, self._leaves)):
             node = self._placeholder(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from .. import nn
@@ -98,6 +98,7 @@ def _made(
     whole: bool = True,
     values: bool = False,
     named: list[str] | None = None,
+    lifted: Collection[str] = (),
 ) -> ExportedProgram:
     def trace(values: list[Any], without_data: bool = False) -> Run:
         return record(mod, values, in_spec, whole, without_data)
@@ -107,7 +108,7 @@ def _made(
         _check_constants(run, trace(leaves))
     if values:
         run = functional(run)
-    builder = Builder(run, mod, leaves, named or named_leaves(in_spec, positional, leaves), symbols)
+    builder = Builder(run, mod, leaves, named or named_leaves(in_spec, positional, leaves), symbols, lifted)
     signature = builder.build()
     if values:
         builder.graph.eliminate_dead_code(_has_effect)
@@ -116,7 +117,7 @@ def _made(
     root = {name: GraphModule({}, graph, name) for name, graph in builder.attributes.items()}
     state = dict(mod.state_dict(keep_vars=True))
     constants = dict(run.constants)
-    others = signature.non_persistent_buffers
+    others = {*signature.non_persistent_buffers, *lifted}
     constants.update({name: buffer for name, buffer in mod.named_buffers(remove_duplicate=False) if name in others})
     made = ExportedProgram(root, builder.graph, signature, state, ranges(symbols), [entry], example, constants)
     made._guards = _guards(leaves, _sources(in_spec, positional, leaves), symbols)
@@ -149,7 +150,8 @@ def taken_apart(program: ExportedProgram, table: dict[Any, Any] | None) -> Expor
     signature = program.module_call_graph[0].signature
     positional = list(signature.forward_arg_names or [])[: len(args)] if signature is not None else []
     module = program.module(check_guards=False)
-    made = _made(module, (args, kwargs), leaves, in_spec, positional, program._symbols, whole, True, names)
+    lifted = program.graph_signature.lifted_tensor_constants
+    made = _made(module, (args, kwargs), leaves, in_spec, positional, program._symbols, whole, True, names, lifted)
     if not _writes(made):
         made._dialect = "ATEN"
     return made
