@@ -83,7 +83,10 @@ void gemm(int width, const Gemm *g)
     Parts all = {g, width, g->m > g->n};
     const npy_intp n = all.by_rows ? g->m : g->n, unit = all.by_rows ? MOST_ROWS : 128 / width;
     const npy_intp products = g->m * g->n * g->k / (n > 0 ? n : 1) / 16 * unit; /* of a unit */
-    in_parts(some_rows_or_columns, &all, n, unit * (products < PRODUCTS_EACH ? PRODUCTS_EACH / (products + 1) + 1 : 1));
+    npy_intp units = products < PRODUCTS_EACH ? PRODUCTS_EACH / (products + 1) + 1 : 1;
+    const npy_intp few = n / unit / (4 * part_threads); /* each part packs for itself */
+    units = units < few ? few : units;
+    in_parts(some_rows_or_columns, &all, n, unit * units);
 }
 #else
 int gemm_serves(const Gemm *g)

@@ -122,7 +122,7 @@ static void run_softmax(Softmax *all)
     PyThreadState *thread = all->of.outer * each >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
     all->by_columns = all->of.outer < part_threads && all->of.inner > 1;
     if (all->by_columns) {
-        in_parts(softmax_part, all, all->of.inner, (grain_of(2 * all->of.outer * all->of.n) + 63) / 64 * 64);
+        in_shares(softmax_part, all, all->of.inner, 64, grain_of(2 * all->of.outer * all->of.n));
     }
     else {
         in_parts(softmax_part, all, all->of.outer, grain_of(2 * each));

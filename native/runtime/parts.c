@@ -1,5 +1,10 @@
 /* The pool: threads that sleep until a loop is spread. The caller computes too; it waits for threads that have begun, never for one that has not.
  *
+ * Note [Joining a loop]. A thread takes as long to wake as many a loop, and loops follow each other closely: threads that have ended look for the next
+ * one for a while before they sleep, and find it without a lock, which both sides would queue for. A thread counts itself as inside before it takes one
+ * of the places of the loop, and the caller closes these before it looks whether somebody is inside: so a thread either finds the places closed, or is
+ * waited for. Whoever goes to sleep says so before a last look, and whoever has something to say looks for sleepers after it.
+ *
  * One loop is spread at a time: a loop of another thread of the program, or within a part, runs where it is. Where there are no POSIX threads there is
  * one thread.
  */
@@ -14,54 +19,142 @@ _Atomic int part_threads = 1;
 #include <signal.h>
 
 #define MOST_THREADS 256
-#define PARTS_EACH 4 /* so that a thread that is held up leaves its share to the others */
-#define TURNS 2000   /* looks at threads that are about to end, before the caller sleeps */
+#define TURNS 2000     /* looks at threads that are about to end, before the caller sleeps */
+#define IDLE_TURNS 400  /* looks for another loop, before a thread sleeps: somewhat longer than waking it takes */
 
 static struct {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of those who sleep */
     pthread_cond_t wake, done;
-    int started;  /* threads that there are */
-    int wanted;   /* threads that may still join the loop */
-    int inside;   /* threads that have joined it; atomic for a look */
-    int taken;    /* whether a loop is spread; atomic */
+    int started;  /* threads that there are; of whoever has taken the pool */
+    int wanted;   /* threads that may still join the loop; atomic, as are the following */
+    int inside;   /* threads that have joined it, or try to */
+    int sleeping; /* threads that wait for a loop */
+    int waiting;  /* whether the caller sleeps until nobody is inside */
+    int taken;    /* whether a loop is spread */
     LoopPart part;
     void *work;
-    npy_intp n, step, next; /* `next` is atomic */
+    npy_intp n, grain, shares, next; /* `next` is atomic */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
 static __thread int inside_part;
 
+/* The next part: a share of what is left, so that one who is late or held up leaves the rest to the others, and small ones in the end, so that all end
+ * at once. */
+static int claim_part(npy_intp *begin, npy_intp *end)
+{
+    *begin = __atomic_load_n(&pool.next, __ATOMIC_RELAXED);
+    do {
+        const npy_intp left = pool.n - *begin, some = left / pool.shares / pool.grain * pool.grain;
+        if (left <= 0) {
+            return 0;
+        }
+        *end = some > 0 ? *begin + some : left < pool.grain ? pool.n : *begin + pool.grain;
+    } while (!__atomic_compare_exchange_n(&pool.next, begin, *end, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return 1;
+}
+
+/* Whoever finds no more parts closes the places. */
 static void run_parts(void)
 {
+    npy_intp begin, end;
     inside_part = 1;
-    for (;;) {
-        npy_intp begin = __atomic_fetch_add(&pool.next, pool.step, __ATOMIC_RELAXED);
-        if (begin >= pool.n) {
-            break;
-        }
-        pool.part(pool.work, begin, pool.n - begin < pool.step ? pool.n : begin + pool.step);
+    while (claim_part(&begin, &end)) {
+        pool.part(pool.work, begin, end);
     }
     inside_part = 0;
+    __atomic_store_n(&pool.wanted, 0, __ATOMIC_SEQ_CST);
+}
+
+static inline void pause_a_little(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
+static void leave_loop(void)
+{
+    if (__atomic_sub_fetch(&pool.inside, 1, __ATOMIC_SEQ_CST) == 0 && __atomic_load_n(&pool.waiting, __ATOMIC_SEQ_CST)) {
+        pthread_mutex_lock(&pool.lock);
+        pthread_cond_signal(&pool.done);
+        pthread_mutex_unlock(&pool.lock);
+    }
+}
+
+/* Whether there was a place in the loop. */
+static int join_loop(void)
+{
+    __atomic_add_fetch(&pool.inside, 1, __ATOMIC_SEQ_CST);
+    int places = __atomic_load_n(&pool.wanted, __ATOMIC_SEQ_CST);
+    while (places > 0) {
+        if (__atomic_compare_exchange_n(&pool.wanted, &places, places - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+            return 1;
+        }
+    }
+    leave_loop();
+    return 0;
+}
+
+static void sleep_until_wanted(void)
+{
+    pthread_mutex_lock(&pool.lock);
+    __atomic_add_fetch(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&pool.wanted, __ATOMIC_SEQ_CST) == 0) {
+        pthread_cond_wait(&pool.wake, &pool.lock);
+    }
+    __atomic_sub_fetch(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&pool.lock);
 }
 
 static void *work_for_ever(void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&pool.lock);
     for (;;) {
-        while (pool.wanted == 0) {
-            pthread_cond_wait(&pool.wake, &pool.lock);
+        for (int i = 0; i < IDLE_TURNS && __atomic_load_n(&pool.wanted, __ATOMIC_RELAXED) == 0; i++) {
+            pause_a_little();
         }
-        pool.wanted--;
-        __atomic_add_fetch(&pool.inside, 1, __ATOMIC_RELAXED);
-        pthread_mutex_unlock(&pool.lock);
-        run_parts();
-        pthread_mutex_lock(&pool.lock);
-        if (__atomic_sub_fetch(&pool.inside, 1, __ATOMIC_RELEASE) == 0) {
-            pthread_cond_signal(&pool.done);
+        if (__atomic_load_n(&pool.wanted, __ATOMIC_RELAXED) == 0) {
+            sleep_until_wanted();
+        }
+        if (join_loop()) {
+            run_parts();
+            leave_loop();
         }
     }
     return NULL;
+}
+
+/* Opens the places of the loop, to those who sleep too. */
+static void call_threads(int places)
+{
+    __atomic_store_n(&pool.wanted, places, __ATOMIC_SEQ_CST);
+    const int sleeping = __atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST);
+    if (sleeping > 0) {
+        pthread_mutex_lock(&pool.lock);
+        for (int i = 0; i < places && i < sleeping; i++) {
+            pthread_cond_signal(&pool.wake);
+        }
+        pthread_mutex_unlock(&pool.lock);
+    }
+}
+
+static void wait_for_threads(void)
+{
+    for (int i = 0; i < TURNS && __atomic_load_n(&pool.inside, __ATOMIC_SEQ_CST); i++) {
+        pause_a_little();
+    }
+    if (__atomic_load_n(&pool.inside, __ATOMIC_SEQ_CST) == 0) {
+        return;
+    }
+    pthread_mutex_lock(&pool.lock);
+    __atomic_store_n(&pool.waiting, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&pool.inside, __ATOMIC_SEQ_CST)) {
+        pthread_cond_wait(&pool.done, &pool.lock);
+    }
+    __atomic_store_n(&pool.waiting, 0, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&pool.lock);
 }
 
 /* Note [Forks and parts]. A fork waits for the end of a loop that is spread, which needs no lock of Python's, so that the child finds nothing half done.
@@ -83,11 +176,11 @@ static void forget_threads(void)
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.wake, NULL);
     pthread_cond_init(&pool.done, NULL);
-    pool.started = pool.wanted = pool.inside = pool.taken = 0;
+    pool.started = pool.wanted = pool.inside = pool.sleeping = pool.waiting = pool.taken = 0;
     inside_part = 0;
 }
 
-/* Has so many threads in the pool, if the system gives them; under the lock. */
+/* Has so many threads in the pool, if the system gives them. */
 static void start_threads(int count)
 {
     static int registered;
@@ -115,45 +208,20 @@ void spread_parts(LoopPart part, void *work, npy_intp n, npy_intp grain)
         part(work, 0, n);
         return;
     }
-    npy_intp pieces = n / grain, most = (npy_intp)part_threads * PARTS_EACH;
-    pieces = pieces < most ? pieces : most;
-    npy_intp step = (n + pieces - 1) / pieces;
-    step = (step + grain - 1) / grain * grain;
-    int helpers = part_threads - 1;
-    helpers = (npy_intp)helpers < pieces - 1 ? helpers : (int)(pieces - 1);
-    pthread_mutex_lock(&pool.lock);
+    const npy_intp others = (n - 1) / grain; /* parts, but for one */
+    const int helpers = part_threads - 1 < others ? part_threads - 1 : (int)others;
     if (pool.started < helpers) {
         start_threads(helpers);
     }
     pool.part = part;
     pool.work = work;
     pool.n = n;
-    pool.step = step;
+    pool.grain = grain;
+    pool.shares = 2 * (npy_intp)(helpers + 1);
     pool.next = 0;
-    pool.wanted = helpers < pool.started ? helpers : pool.started;
-    if (pool.wanted == pool.started) {
-        pthread_cond_broadcast(&pool.wake);
-    }
-    else {
-        for (int i = 0; i < pool.wanted; i++) {
-            pthread_cond_signal(&pool.wake);
-        }
-    }
-    pthread_mutex_unlock(&pool.lock);
+    call_threads(helpers < pool.started ? helpers : pool.started);
     run_parts();
-    pthread_mutex_lock(&pool.lock);
-    pool.wanted = 0;
-    pthread_mutex_unlock(&pool.lock);
-    for (int i = 0; i < TURNS && __atomic_load_n(&pool.inside, __ATOMIC_ACQUIRE); i++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
-    pthread_mutex_lock(&pool.lock);
-    while (__atomic_load_n(&pool.inside, __ATOMIC_ACQUIRE)) {
-        pthread_cond_wait(&pool.done, &pool.lock);
-    }
-    pthread_mutex_unlock(&pool.lock);
+    wait_for_threads();
     __atomic_store_n(&pool.taken, 0, __ATOMIC_RELEASE);
 }
 

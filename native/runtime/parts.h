@@ -12,7 +12,7 @@ extern __attribute__((visibility("hidden"))) _Atomic int part_threads; /* thread
 /* Lets loops take so many threads; gives the number that they will. */
 __attribute__((visibility("hidden"))) int use_part_threads(int count);
 
-/* Runs the parts of 0 .. n, the first of each a multiple of `grain` (but for those of which there are few), on several threads. */
+/* Runs the parts of 0 .. n, each of which begins at a multiple of `grain`, on several threads. */
 __attribute__((visibility("hidden"))) void spread_parts(LoopPart part, void *work, npy_intp n, npy_intp grain);
 
 /* A loop over 0 .. n, in parts of at least `grain` where there is more than one thread. Without the GIL, if there is more than one part.
@@ -28,6 +28,19 @@ static inline void in_parts(LoopPart part, void *work, npy_intp n, npy_intp grai
     }
     else {
         spread_parts(part, work, n, grain);
+    }
+}
+
+/* The same in as many parts of one size as there are threads, which begin at multiples of `unit`, and fewer where these were shorter than `least`: for
+ * loops that lose by each part that is made. */
+static inline void in_shares(LoopPart part, void *work, npy_intp n, npy_intp unit, npy_intp least)
+{
+    const npy_intp threads = part_threads, fair = (n + threads - 1) / threads, share = ((fair > least ? fair : least) + unit - 1) / unit * unit;
+    if (threads < 2 || share >= n) {
+        part(work, 0, n);
+    }
+    else {
+        spread_parts(part, work, n, share);
     }
 }
 
