@@ -16,12 +16,15 @@
         (pass).row = LOOP(name##_row, kind);                                                                                               \
         (pass).columns = LOOP(name##_columns, kind);                                                                                       \
         (pass).merge = (pass).row;                                                                                                         \
+        (pass).join = (pass).columns;                                                                                                      \
         (pass).size = (bytes);                                                                                                             \
     } while (0)
 #define SET_SUM(pass, name, kind)                                                                                                          \
     do {                                                                                                                                   \
         SET_PASS(pass, name, kind, sizeof(double));                                                                                        \
         (pass).merge = merge_of_sums();                                                                                                    \
+        (pass).join = join_of_sums();                                                                                                      \
+        (pass).unit = -1;                                                                                                                  \
     } while (0)
 
 static void mean_of(const void *state, const void *context, void *output, void *second, npy_intp count, double n, double by)

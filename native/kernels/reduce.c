@@ -1,4 +1,5 @@
 /* Reductions that take each element to a running result: sums, products, extremes, truth, counts. */
+#include "../runtime/extents.h"
 #include "reduce.h"
 
 #define LOOPS "reduce_loops.h"
@@ -66,9 +67,19 @@ RowLoop merge_of_sums(void)
     return sum_each[KIND_DOUBLE][S.vectors];
 }
 
+ColumnLoop join_of_sums(void)
+{
+#if HAS_WIDE
+    return CHOOSE64(join_sums);
+#else
+    return join_sums_double_plain;
+#endif
+}
+
 void largest_pass(Pass *pass, int kind)
 {
     pass->merge = largest_each[kind][S.vectors];
+    pass->join = largest_columns[kind][S.vectors];
     pass->row = largest_each[kind][S.vectors];
     pass->columns = largest_columns[kind][S.vectors];
     pass->size = kind_size(kind);
@@ -78,6 +89,7 @@ void largest_pass(Pass *pass, int kind)
 void count_pass(Pass *pass, int kind)
 {
     pass->merge = sum_each[KIND_INT64][S.vectors];
+    pass->join = sum_columns[KIND_INT64][S.vectors];
     pass->row = count_each[kind][S.vectors];
     pass->columns = count_columns[kind][S.vectors];
     pass->size = sizeof(npy_int64);
@@ -98,12 +110,15 @@ static int choose_reducer(int operator, int kind, Reducer *with)
         pass->row = sum_each[kind][v];
         pass->rows = sum_rows_table[kind][v];
         pass->columns = sum_columns[kind][v];
+        pass->join = floats ? join_of_sums() : sum_columns[KIND_INT64][v];
+        pass->unit = floats ? SUM_ROWS : 0;
         state = floats ? KIND_DOUBLE : KIND_INT64;
         type = floats ? kind : KIND_INT64;
         break;
     case PRODUCT:
         pass->row = product_each[kind][v];
         pass->columns = product_columns[kind][v];
+        pass->join = floats ? NULL : product_columns[KIND_INT64][v];
         state = type = floats ? kind : KIND_INT64;
         pass->start.whole = 1;
         if (kind == KIND_FLOAT) {
@@ -117,18 +132,21 @@ static int choose_reducer(int operator, int kind, Reducer *with)
     case SMALLEST:
         pass->row = operator == LARGEST ? largest_each[kind][v] : smallest_each[kind][v];
         pass->columns = operator == LARGEST ? largest_columns[kind][v] : smallest_columns[kind][v];
+        pass->join = pass->columns;
         start_extreme(pass, kind, operator == SMALLEST);
         break;
     case ANY:
     case ALL:
         pass->row = operator == ANY ? any_each[kind][v] : all_each[kind][v];
         pass->columns = operator == ANY ? any_columns[kind][v] : all_columns[kind][v];
+        pass->join = (operator == ANY ? any_columns : all_columns)[KIND_BOOL][v];
         state = type = KIND_BOOL;
         pass->start.bytes[0] = operator == ALL;
         break;
     default:
         pass->row = count_each[kind][v];
         pass->columns = count_columns[kind][v];
+        pass->join = sum_columns[KIND_INT64][v];
         state = type = KIND_INT64;
     }
     pass->size = kind_size(state);
@@ -283,23 +301,76 @@ static PyObject *count_nonzero_kernel(PyObject *const *args)
 typedef npy_intp (*PlaceLoop)(const char *x, npy_intp n, npy_intp stride);
 typedef void (*PlacesLoop)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, npy_int64 *places, void *values);
 
+typedef void (*JoinPlaces)(const void *values, const npy_int64 *places, npy_intp start, npy_intp inner, void *best, npy_int64 *best_places);
+
 static const PlaceLoop largest_place_table[KINDS][3] = ALL_KINDS(largest_place);
 static const PlaceLoop smallest_place_table[KINDS][3] = ALL_KINDS(smallest_place);
 static const PlacesLoop largest_places_table[KINDS][3] = ALL_KINDS(largest_places);
 static const PlacesLoop smallest_places_table[KINDS][3] = ALL_KINDS(smallest_places);
+static const JoinPlaces join_largest_table[KINDS][3] = ALL_KINDS(join_largest);
+static const JoinPlaces join_smallest_table[KINDS][3] = ALL_KINDS(join_smallest);
+
+/* Few results, whose elements the threads share: those of a piece have places of its own. See Note [Rows in units]. */
+typedef struct {
+    PlaceLoop row;
+    PlacesLoop many;
+    const char *x;
+    npy_intp n, stride, inner, item, rows; /* so many rows are a piece */
+    npy_int64 *places;
+    char *values;
+} Pieces;
+
+static void find_in_pieces(void *work, npy_intp begin, npy_intp end)
+{
+    const Pieces *all = work;
+    for (npy_intp i = begin; i < end; i++) {
+        const npy_intp start = i * all->rows, n = all->n - start < all->rows ? all->n - start : all->rows;
+        const char *x = all->x + start * all->stride;
+        npy_int64 *places = all->places + i * all->inner;
+        char *values = all->values + i * all->inner * all->item;
+        if (all->inner > 1) {
+            all->many(x, n, all->stride, all->inner, places, values);
+        }
+        else {
+            *places = all->row(x, n, all->stride);
+            memcpy(values, x + *places * all->stride, (size_t)all->item);
+        }
+    }
+}
+
+/* Of `inner` results side by side; 0 where memory is missing. */
+static int find_by_pieces(Pieces all, JoinPlaces join, npy_int64 *places, char *values)
+{
+    const npy_intp least = grain_of(all.inner), fair = all.n / (8 * (npy_intp)part_threads);
+    all.rows = least > fair ? least : fair;
+    const npy_intp count = (all.n + all.rows - 1) / all.rows, size = all.inner * all.item;
+    all.places = scratch_take((size_t)(count * (all.inner * (npy_intp)sizeof(npy_int64) + size)));
+    if (all.places == NULL) {
+        return 0;
+    }
+    all.values = (char *)(all.places + count * all.inner);
+    in_parts(find_in_pieces, &all, count, 1);
+    for (npy_intp i = 1; i < count; i++) {
+        join(all.values + i * size, all.places + i * all.inner, i * all.rows, all.inner, all.values, all.places);
+    }
+    memcpy(places, all.places, (size_t)all.inner * sizeof(npy_int64));
+    if (values != NULL) {
+        memcpy(values, all.values, (size_t)size);
+    }
+    scratch_give(all.places);
+    return 1;
+}
 
 /* Places, and values unless that is NULL, of the extremes along the one axis that the plan reduces. */
-static void find_places(const Reduction *plan, int kind, int smallest, const char *x, npy_int64 *places, char *values)
+static void find_places(const Reduction *plan, int kind, int smallest, int is_cut, const char *x, npy_int64 *places, char *values)
 {
     const PlaceLoop row = (smallest ? smallest_place_table : largest_place_table)[kind][S.vectors];
     const PlacesLoop many = (smallest ? smallest_places_table : largest_places_table)[kind][S.vectors];
-    const npy_intp item = kind_size(kind);
+    const JoinPlaces join = (smallest ? join_smallest_table : join_largest_table)[kind][S.vectors];
+    const npy_intp item = kind_size(kind), columns = plan->n < NPY_MAX_INT32 ? columns_of(plan, item) : 1;
     const Axis along = plan->reduced_count ? plan->reduced[0] : (Axis){1, item};
-    int kept = plan->kept_count;
-    npy_intp columns = 1, at[MAX_DIMS];
-    if (kept && plan->kept[kept - 1].stride == item && along.stride != item && plan->kept[kept - 1].size >= 4 && plan->n < NPY_MAX_INT32) {
-        columns = plan->kept[--kept].size;
-    }
+    const int kept = plan->kept_count - (columns > 1);
+    npy_intp at[MAX_DIMS];
     if (columns == 1 && are_short(plan, item)) {
         npy_uint64 space[4096];
         const npy_intp step = plan->kept_count ? plan->kept[0].stride : 0, most = (npy_intp)sizeof(space) / (item * plan->n);
@@ -313,15 +384,21 @@ static void find_places(const Reduction *plan, int kind, int smallest, const cha
     }
     clear_places(at, kept);
     for (npy_intp done = 0; done < plan->count; done += columns) {
-        for (npy_intp start = 0; columns > 1 && start < columns; start += COLUMNS) {
-            npy_intp inner = columns - start < COLUMNS ? columns - start : COLUMNS;
-            many(x + start * item, along.size, along.stride, inner, places + start, values == NULL ? NULL : values + start * item);
-        }
-        if (columns == 1) {
-            npy_intp place = row(x, along.size, along.stride);
-            *places = place;
+        for (npy_intp start = 0; start < columns; start += COLUMNS) {
+            const npy_intp inner = columns - start < COLUMNS ? columns - start : COLUMNS;
+            const Pieces all = {.row = row, .many = many, .x = x + start * item, .n = along.size, .stride = along.stride, .inner = inner, .item = item};
+            npy_int64 *found = places + start;
+            char *kept_values = values == NULL ? NULL : values + start * item;
+            if (is_cut && find_by_pieces(all, join, found, kept_values)) {
+                continue;
+            }
+            if (columns > 1) {
+                many(all.x, along.size, along.stride, inner, found, kept_values);
+                continue;
+            }
+            *found = row(x, along.size, along.stride);
             if (values != NULL) {
-                memcpy(values, x + place * along.stride, (size_t)item);
+                memcpy(values, x + *found * along.stride, (size_t)item);
             }
         }
         places += columns;
@@ -345,8 +422,27 @@ static void find_part(void *work, npy_intp begin, npy_intp end)
     const npy_intp each = plan.count / plan.kept[0].size;
     plan.kept[0].size = end - begin;
     plan.count = each * (end - begin);
-    find_places(&plan, all->kind, all->smallest, all->x + begin * plan.kept[0].stride, all->places + begin * each,
+    find_places(&plan, all->kind, all->smallest, 0, all->x + begin * plan.kept[0].stride, all->places + begin * each,
                 all->values == NULL ? NULL : all->values + begin * each * kind_size(all->kind));
+}
+
+static void find_all(const Finding *all, npy_intp item)
+{
+    const Reduction *plan = all->plan;
+    const npy_intp columns = columns_of(plan, item), each = plan->kept_count && plan->count ? plan->n * plan->count / plan->kept[0].size : 0;
+    const npy_intp least = grain_of(each);
+    if (part_threads > 1 && shares_elements(plan, columns)) {
+        find_places(plan, all->kind, all->smallest, 1, all->x, all->places, all->values);
+    }
+    else if (!each) {
+        find_places(plan, all->kind, all->smallest, 0, all->x, all->places, all->values);
+    }
+    else if (plan->kept_count == 1 && columns > 1) {
+        in_shares(find_part, (void *)all, plan->kept[0].size, 16, least < 64 ? 64 : least);
+    }
+    else {
+        in_parts(find_part, (void *)all, plan->kept[0].size, least);
+    }
 }
 
 /* The places (and values, for `pair`) along dimension `at` of x; along none when it has none. */
@@ -367,14 +463,7 @@ static PyObject *extreme_places(PyArrayObject *x, int kind, int mask, int keepdi
     char *kept = pair ? PyArray_DATA((PyArrayObject *)values) : NULL;
     PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
     Finding all = {&plan, kind, smallest, PyArray_DATA(x), found, kept};
-    const npy_intp each = plan.kept_count && plan.count ? PyArray_SIZE(x) / plan.kept[0].size : 0;
-    if (each) {
-        npy_intp grain = grain_of(each);
-        in_parts(find_part, &all, plan.kept[0].size, plan.kept_count == 1 ? (grain + 63) / 64 * 64 : grain);
-    }
-    else {
-        find_places(&plan, kind, smallest, all.x, found, kept);
-    }
+    find_all(&all, kind_size(kind));
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }

@@ -5,6 +5,7 @@
 #include "kinds.h"
 
 #define COLUMNS 1024 /* results side by side whose states stay in the cache */
+#define SUM_ROWS 64  /* whose sum goes to the total at once, where rows are added column by column */
 #define SHORT 32     /* elements of rows that are turned first: see Note [Short rows] */
 
 typedef void (*RowLoop)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context);
@@ -19,6 +20,10 @@ typedef struct {
     RowsLoop rows; /* NULL: one by one */
     ColumnLoop columns;
     RowLoop merge; /* makes one state of several that lie side by side; NULL where it cannot be done */
+    /* Takes rows of states to a row of states, with the bits of the elements taken in their order; NULL where it cannot be done. A state of its own may
+     * have each call of `row`, and so many rows of `columns` as `unit` says: 0 for any number, -1 for no less than all. */
+    ColumnLoop join;
+    int unit;
     npy_intp size; /* of a state */
     union {
         double real;
@@ -41,12 +46,19 @@ typedef struct {
 
 INTERNAL void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by);
 
+/* Neighbours in memory that are kept are taken together, unless the reduced ones are neighbours or there are too few: their number, or 1. */
+INTERNAL npy_intp columns_of(const Reduction *plan, npy_intp item);
+
+/* Whether threads share the elements of each result, so many of which are taken together, rather than the results: see Note [Rows in units]. */
+INTERNAL int shares_elements(const Reduction *plan, npy_intp columns);
+
 /* Whether the rows that are reduced are so short that they are turned first, and the turning: see Note [Short rows]. */
 INTERNAL int are_short(const Reduction *plan, npy_intp item);
 INTERNAL void turn_rows(void *to, const char *x, npy_intp rows, npy_intp step, npy_intp n, npy_intp item);
 
-/* `merge` of states that are sums in float64. */
+/* `merge` and `join` of states that are sums in float64. */
 INTERNAL RowLoop merge_of_sums(void);
+INTERNAL ColumnLoop join_of_sums(void);
 
 /* The largest element, and how many are not zero (in int64). */
 INTERNAL void largest_pass(Pass *pass, int kind);

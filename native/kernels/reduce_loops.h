@@ -14,7 +14,6 @@
 
 #define AT(x, i, stride) (*(const T *)((x) + (i) * (stride)))
 #define DENSE ((npy_intp)sizeof(T))
-#define ROWS 64   /* whose sum goes to the total at once */
 #define FACTORS 128 /* that are multiplied before their product goes to the total */
 #define PART 4096 /* elements between two looks at what is found already */
 
@@ -100,8 +99,8 @@ static TARGET void NAME(sum_columns)(const char *x, npy_intp n, npy_intp stride,
     }
 #else
     T block[COLUMNS];
-    for (npy_intp start = 0; start < n; start += ROWS, x += ROWS * stride) {
-        npy_intp count = n - start < ROWS ? n - start : ROWS, k = 0;
+    for (npy_intp start = 0; start < n; start += SUM_ROWS, x += SUM_ROWS * stride) {
+        npy_intp count = n - start < SUM_ROWS ? n - start : SUM_ROWS, k = 0;
         for (npy_intp i = 0; i < inner; i++) {
             block[i] = 0;
         }
@@ -124,6 +123,21 @@ static TARGET void NAME(sum_columns)(const char *x, npy_intp n, npy_intp stride,
     }
 #endif
 }
+
+#if !defined(INTEGER) && IS_DOUBLE
+/* One row after the other. */
+static TARGET void NAME(join_sums)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, void *state, const void *context)
+{
+    (void)context;
+    double *restrict total = state;
+    for (npy_intp k = 0; k < n; k++, x += stride) {
+        const double *restrict row = (const double *)x;
+        for (npy_intp i = 0; i < inner; i++) {
+            total[i] += row[i];
+        }
+    }
+}
+#endif
 
 #ifdef INTEGER
 #define PRODUCT npy_uint64 /* products wrap, which signed numbers of C may not */
@@ -534,6 +548,31 @@ static inline __attribute__((always_inline)) TARGET void NAME(place_columns)(con
     }
 }
 
+/* The best elements of `inner` columns and of rows behind them, which have places of their own from `start` on. */
+static inline __attribute__((always_inline)) TARGET void NAME(join_places)(const void *values, const npy_int64 *places, npy_intp start, npy_intp inner,
+                                                                           void *best_values, npy_int64 *best_places, int smallest)
+{
+    const T *later = values;
+    T *best = best_values;
+    for (npy_intp i = 0; i < inner; i++) {
+        T kept = best[i], next = later[i];
+        if ((smallest ? next < kept : next > kept) | (IS_NAN(next) & !IS_NAN(kept))) {
+            best[i] = next;
+            best_places[i] = start + places[i];
+        }
+    }
+}
+
+static TARGET void NAME(join_largest)(const void *values, const npy_int64 *places, npy_intp start, npy_intp inner, void *best, npy_int64 *best_places)
+{
+    NAME(join_places)(values, places, start, inner, best, best_places, 0);
+}
+
+static TARGET void NAME(join_smallest)(const void *values, const npy_int64 *places, npy_intp start, npy_intp inner, void *best, npy_int64 *best_places)
+{
+    NAME(join_places)(values, places, start, inner, best, best_places, 1);
+}
+
 static TARGET void NAME(largest_places)(const char *x, npy_intp n, npy_intp stride, npy_intp inner, npy_int64 *places, void *values)
 {
     NAME(place_columns)(x, n, stride, inner, places, values, 0);
@@ -548,7 +587,6 @@ static TARGET void NAME(smallest_places)(const char *x, npy_intp n, npy_intp str
 #undef IS_NAN
 #undef AT
 #undef DENSE
-#undef ROWS
 #undef PART
 #undef PRODUCT
 #undef BETTER

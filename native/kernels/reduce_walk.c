@@ -1,4 +1,5 @@
 /* What runs the loops of a reduction over an array: over rows, over columns side by side, over long rows in pieces, and on several threads. */
+#include "../runtime/extents.h"
 #include "reduce.h"
 #include "gemm.h"
 
@@ -19,6 +20,7 @@ typedef struct {
     const Reduction *plan;
     Axis along;  /* the innermost reduced axis */
     int outer;   /* the other ones */
+    int is_cut;  /* whether the threads share the elements of each result: see Note [Rows in units] */
 } Walk;
 
 #define WIDENED 4096 /* elements of half types that become float32 at a time */
@@ -87,6 +89,95 @@ static void pass_long_row(const Pass *pass, Row widen, const char *x, npy_intp n
     pass->merge((const char *)states, count, pass->size, state, context);
 }
 
+/* Note [Rows in units]. Where there are few results of many elements each, threads share the elements: rows go to memory that is read in one stream, as
+ * they do on one thread, while columns of their own would be read in snatches. A unit of rows has a state of its own, and states are joined in the order
+ * of the rows. Extremes and whole numbers are joined whatever the units are; sums of floats where the loop of one thread adds a sum to the total, so
+ * that the bits are the same. */
+#define STATES (1 << 20) /* bytes of states that are kept until they are joined */
+
+typedef struct {
+    const Walk *walk;
+    const Pass *pass;
+    Row widen;
+    const char *x;
+    npy_intp inner, n;    /* results side by side, and the rows of each */
+    npy_intp rows, whole; /* rows of a unit, and of what is widened at a time: units end with it */
+    npy_intp first;       /* unit of those whose states are there */
+    char *states, *joined;
+    npy_intp count;
+    const char *context;
+} Units;
+
+static npy_intp start_of_unit(const Units *all, npy_intp unit)
+{
+    const npy_intp each = (all->whole + all->rows - 1) / all->rows, start = unit / each * all->whole + unit % each * all->rows;
+    return start < all->n ? start : all->n;
+}
+
+static void pass_units(void *work, npy_intp begin, npy_intp end)
+{
+    const Units *all = work;
+    const Pass *pass = all->pass;
+    const Axis along = all->walk->along;
+    for (npy_intp i = begin; i < end; i++) {
+        char *states = all->states + i * all->inner * pass->size;
+        start_states(pass, states, all->inner);
+        if (all->inner > 1) {
+            const npy_intp start = start_of_unit(all, all->first + i), rows = start_of_unit(all, all->first + i + 1) - start;
+            pass_columns(pass, all->widen, all->x + start * along.stride, rows, along.stride, all->inner, states, all->context);
+        }
+        else {
+            const char *x = all->x;
+            npy_intp left = all->first + i;
+            for (int d = all->walk->outer - 1; d >= 0; d--) {
+                const Axis axis = all->walk->plan->reduced[d];
+                x += left % axis.size * axis.stride;
+                left /= axis.size;
+            }
+            pass_row(pass, all->widen, x, along.size, along.stride, states, all->context);
+        }
+    }
+}
+
+/* All states of some columns. */
+static void join_units(void *work, npy_intp begin, npy_intp end)
+{
+    const Units *all = work;
+    const npy_intp size = all->pass->size;
+    all->pass->join(all->states + begin * size, all->count, all->inner * size, end - begin, all->joined + begin * size, NULL);
+}
+
+/* 0 where memory is missing. `times` are the rows of one result, which lie anywhere; the columns of several ones lie side by side. */
+static int walk_units(const Walk *walk, const Pass *pass, Row widen, const char *x, npy_intp times, npy_intp inner, char *states, const char *context)
+{
+    Units all = {.walk = walk, .pass = pass, .widen = widen, .x = x, .inner = inner, .joined = states, .context = context};
+    all.n = inner > 1 ? walk->along.size : times;
+    all.rows = inner == 1 ? 1 : pass->unit;
+    if (all.rows == 0) { /* few of them: each costs a state */
+        const npy_intp least = grain_of(inner), fair = all.n / (8 * (npy_intp)part_threads);
+        all.rows = least > fair ? least : fair;
+    }
+    all.whole = widen != NULL && pass->unit > 0 && inner > 1 ? WIDENED / inner : all.n;
+    const npy_intp room = STATES / (inner * pass->size);
+    npy_intp units = (all.n + all.whole - 1) / all.whole * ((all.whole + all.rows - 1) / all.rows);
+    all.states = scratch_take((size_t)((units < room ? units : room) * inner * pass->size));
+    if (all.states == NULL) {
+        return 0;
+    }
+    for (; units > 0; units -= all.count, all.first += all.count) {
+        all.count = units < room ? units : room;
+        in_parts(pass_units, &all, all.count, grain_of(inner > 1 ? all.rows * inner : walk->along.size));
+        if (all.count * inner < PART_ELEMENTS / 2) {
+            join_units(&all, 0, inner);
+        }
+        else {
+            in_shares(join_units, &all, inner, 64, 64);
+        }
+    }
+    scratch_give(all.states);
+    return 1;
+}
+
 static void walk_pass(const Walk *walk, const Pass *pass, Row widen, const char *x, npy_intp inner, char *states, const void *context)
 {
     npy_intp at[MAX_DIMS], times = 1;
@@ -94,6 +185,9 @@ static void walk_pass(const Walk *walk, const Pass *pass, Row widen, const char 
     clear_places(at, walk->outer);
     for (int d = 0; d < walk->outer; d++) {
         times *= walk->plan->reduced[d].size;
+    }
+    if (walk->is_cut && (inner == 1) == (times > 1) && walk_units(walk, pass, widen, x, times, inner, states, context)) {
+        return;
     }
     for (; times > 0; times--) {
         if (inner == 1 && pass->merge != NULL && walk->along.size > PIECE) {
@@ -252,19 +346,23 @@ static void reduce_rows(const Reduction *plan, const Reducer *with, Axis along, 
     }
 }
 
-static void reduce_kept(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by)
+npy_intp columns_of(const Reduction *plan, npy_intp item)
+{
+    const int kept = plan->kept_count - 1, reduced = plan->reduced_count - 1;
+    const int are_taken = kept >= 0 && plan->kept[kept].stride == item && (reduced < 0 || plan->reduced[reduced].stride != item) && plan->kept[kept].size >= 4;
+    return are_taken ? plan->kept[kept].size : 1;
+}
+
+/* A column behind whole blocks is summed by itself, as a row, but for some columns of more, where it stands among others on one thread. */
+static void reduce_kept(const Reduction *plan, const Reducer *with, int is_cut, int are_some, const char *x, char *out, char *second, double by)
 {
     double states[COLUMNS], context[COLUMNS]; /* a state has at most eight bytes */
-    Walk walk = {plan, {1, 0}, plan->reduced_count ? plan->reduced_count - 1 : 0};
+    Walk walk = {plan, {1, 0}, plan->reduced_count ? plan->reduced_count - 1 : 0, is_cut};
     if (plan->reduced_count) {
         walk.along = plan->reduced[walk.outer];
     }
-    int kept = plan->kept_count;
-    npy_intp columns = 1;
-    /* Neighbours in memory that are kept are taken together, unless the reduced ones are neighbours or there are too few. */
-    if (kept && plan->kept[kept - 1].stride == with->item && walk.along.stride != with->item && plan->kept[kept - 1].size >= 4) {
-        columns = plan->kept[--kept].size;
-    }
+    const npy_intp columns = columns_of(plan, with->item);
+    const int kept = plan->kept_count - (columns > 1);
     npy_intp at[MAX_DIMS], done = 0;
     clear_places(at, kept);
     if (columns == 1 && are_short(plan, with->item)) {
@@ -276,8 +374,8 @@ static void reduce_kept(const Reduction *plan, const Reducer *with, const char *
         return;
     }
     while (done < plan->count) {
-        for (npy_intp start = 0; start < columns; start += COLUMNS) {
-            npy_intp inner = columns - start < COLUMNS ? columns - start : COLUMNS;
+        for (npy_intp start = 0, inner; start < columns; start += inner) {
+            inner = columns - start < COLUMNS ? columns - start : COLUMNS - 16 * (are_some && columns - start == COLUMNS + 1);
             if (plan->n == 0) {
                 start_states(&with->first, (char *)states, inner);
             }
@@ -305,37 +403,80 @@ typedef struct {
     const char *x;
     char *out, *second;
     double by;
+    npy_intp size, unit; /* places along the first axis that is kept; they are taken by so many, and those left over with the last of them */
 } Reducing;
 
-/* The results from a place on along the first axis that is kept. */
-static void reduce_part(void *work, npy_intp begin, npy_intp end)
+static void reduce_places(const Reducing *all, int are_some, npy_intp begin, npy_intp end)
 {
-    const Reducing *all = work;
     Reduction plan = *all->plan;
     const npy_intp each = plan.count / plan.kept[0].size;
     plan.kept[0].size = end - begin;
     plan.count = each * (end - begin);
-    reduce_kept(&plan, all->with, all->x + begin * plan.kept[0].stride, all->out + begin * each * all->with->out_item,
+    reduce_kept(&plan, all->with, 0, are_some, all->x + begin * plan.kept[0].stride, all->out + begin * each * all->with->out_item,
                 all->second == NULL ? NULL : all->second + begin * each * all->with->second_item, all->by);
+}
+
+/* Whether threads can share the rows of columns that lie side by side. */
+static int may_cut(const Pass *pass, Row widen, npy_intp columns)
+{
+    /* What is widened comes in few rows, whose sums are too many to be kept, but for narrow ones. */
+    return pass->join != NULL && pass->unit >= 0 && (pass->unit == 0 || widen == NULL || WIDENED / columns >= pass->unit);
+}
+
+int shares_elements(const Reduction *plan, npy_intp columns)
+{
+    const int kept = plan->kept_count - (columns > 1);
+    const npy_intp threads = part_threads, first = kept ? plan->kept[0].size : 1;
+    if (plan->count == 0 || plan->n * columns < 4 * PART_ELEMENTS || kept > 1 || (kept && (first >= 4 * threads || first % threads == 0))) {
+        return 0;
+    }
+    return columns == 1 || (columns < threads * COLUMNS && plan->n >= 16 * threads); /* of more columns each thread reads blocks of its own */
+}
+
+/* Whether they can be shared. */
+static int may_share(const Reduction *plan, const Reducer *with, npy_intp columns)
+{
+    if (columns > 1) {
+        return plan->reduced_count == 1 && may_cut(&with->first, with->widen, columns) &&
+               (with->between == NULL || may_cut(&with->second, with->widen, columns));
+    }
+    const npy_intp length = plan->reduced_count ? plan->reduced[plan->reduced_count - 1].size : 1;
+    if (plan->reduced_count > 1) { /* one truth may end the search: bytes are left */
+        return with->first.join != NULL && with->first.size > 1 && length >= 64 && length <= (with->widen != NULL ? WIDENED : PIECE);
+    }
+    return with->first.merge != NULL && length >= 4 * PIECE; /* rows are taken in pieces */
+}
+
+static void reduce_part(void *work, npy_intp begin, npy_intp end)
+{
+    const Reducing *all = work;
+    reduce_places(all, all->unit > 1, begin * all->unit, end == all->size / all->unit ? all->size : end * all->unit);
+}
+
+static void share_columns(Reducing *all)
+{
+    const int is_alone = all->size > COLUMNS && all->size % COLUMNS == 1;
+    const npy_intp least = grain_of(all->plan->n) / 16;
+    all->size -= is_alone;
+    all->unit = all->size < 16 ? all->size : 16;
+    in_shares(reduce_part, all, all->size / all->unit, 1, least < 4 ? 4 : least);
+    if (is_alone) {
+        reduce_places(all, 0, all->size, all->size + 1);
+    }
 }
 
 void reduce_array(const Reduction *plan, const Reducer *with, const char *x, char *out, char *second, double by)
 {
-    npy_intp grain = NPY_MAX_INTP / 2;
-    if (part_threads > 1 && plan->kept_count) {
-        const npy_intp each = plan->count / plan->kept[0].size * plan->n;
-        grain = grain_of(each);
-        if (plan->kept_count == 1 && plan->kept[0].stride == with->item) {
-            /* Results side by side, whose loop is one of vectors: as many for a thread as may be, since rows that are read in snatches come slowly. */
-            const npy_intp fair = plan->kept[0].size / part_threads;
-            grain = ((grain < fair ? fair : grain) + 63) / 64 * 64;
-        }
+    Reducing all = {plan, with, x, out, second, by, plan->kept_count ? plan->kept[0].size : 1, 1};
+    const npy_intp columns = columns_of(plan, with->item);
+    const int is_cut = part_threads > 1 && shares_elements(plan, columns) && may_share(plan, with, columns);
+    if (is_cut || part_threads < 2 || plan->kept_count == 0) {
+        reduce_kept(plan, with, is_cut, 0, x, out, second, by);
     }
-    if (plan->kept_count && plan->kept[0].size >= 2 * grain) {
-        Reducing all = {plan, with, x, out, second, by};
-        in_parts(reduce_part, &all, plan->kept[0].size, grain);
+    else if (plan->kept_count == 1 && columns > 1) {
+        share_columns(&all);
     }
     else {
-        reduce_kept(plan, with, x, out, second, by);
+        in_parts(reduce_part, &all, all.size, grain_of(plan->count / all.size * plan->n));
     }
 }
