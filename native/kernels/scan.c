@@ -3,9 +3,9 @@
 
 #define SIDE 512 /* columns whose running results stay in the cache */
 
-/* x (outer, n, inner), contiguous; `out` likewise. */
+/* x (outer, n, inner), contiguous; `out` likewise; of the innermost those from `first` to `last`. */
 #define SCAN(name, T, TOTAL, START, STEP)                                                                                                  \
-    static void name(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner)                                         \
+    static void name(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first, npy_intp last)           \
     {                                                                                                                                      \
         const T *restrict x = input;                                                                                                       \
         T *restrict out = output;                                                                                                          \
@@ -18,8 +18,8 @@
                 }                                                                                                                          \
                 continue;                                                                                                                  \
             }                                                                                                                              \
-            for (npy_intp start = 0; start < inner; start += SIDE) {                                                                       \
-                npy_intp part = inner - start < SIDE ? inner - start : SIDE;                                                               \
+            for (npy_intp start = first; start < last; start += SIDE) {                                                                    \
+                npy_intp part = last - start < SIDE ? last - start : SIDE;                                                                 \
                 TOTAL totals[SIDE];                                                                                                        \
                 for (npy_intp i = 0; i < part; i++) {                                                                                      \
                     totals[i] = START;                                                                                                     \
@@ -44,20 +44,44 @@ SCAN(product_float, float, double, 1, *=)
 SCAN(product_double, double, double, 1, *=)
 SCAN(product_int64, npy_uint64, npy_uint64, 1, *=)
 
-typedef void (*Scan)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner);
+#define SNATCH 1024 /* bytes of a row that a thread reads and writes; fewer take as long as those between them */
+
+/* Whether the threads share what lies behind the dimension: where what lies before it cannot be shared evenly. */
+static int is_by_columns(npy_intp outer, npy_intp inner, npy_intp item)
+{
+    const npy_intp threads = part_threads;
+    return outer < 4 * threads && outer % threads != 0 && inner * item >= SNATCH * threads;
+}
+
+static void share(LoopPart part, void *work, int by_columns, npy_intp outer, npy_intp n, npy_intp inner)
+{
+    if (by_columns) {
+        in_shares(part, work, inner, 16, grain_of(2 * outer * n));
+    }
+    else {
+        in_parts(part, work, outer, grain_of(2 * n * inner));
+    }
+}
+
+typedef void (*Scan)(const void *input, void *output, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first, npy_intp last);
 
 typedef struct {
     Scan run;
     const char *x;
     char *y;
-    npy_intp n, inner, item;
+    npy_intp outer, n, inner, item;
+    int by_columns;
 } Scanning;
 
 static void scan_part(void *work, npy_intp begin, npy_intp end)
 {
     const Scanning *all = work;
+    if (all->by_columns) {
+        all->run(all->x, all->y, all->outer, all->n, all->inner, begin, end);
+        return;
+    }
     const npy_intp skipped = begin * all->n * all->inner * all->item;
-    all->run(all->x + skipped, all->y + skipped, end - begin, all->n, all->inner);
+    all->run(all->x + skipped, all->y + skipped, end - begin, all->n, all->inner, 0, all->inner);
 }
 
 /* self, dim: of float32, float64 and int64. */
@@ -83,8 +107,8 @@ static PyObject *scanned(PyObject *const *args, Scan of_float, Scan of_double, S
         const void *from = PyArray_DATA(source);
         void *to = PyArray_DATA((PyArrayObject *)out);
         PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        Scanning all = {scan, from, to, n, inner, PyArray_ITEMSIZE(x)};
-        in_parts(scan_part, &all, outer, grain_of(2 * n * inner));
+        Scanning all = {scan, from, to, outer, n, inner, PyArray_ITEMSIZE(x), is_by_columns(outer, inner, PyArray_ITEMSIZE(x))};
+        share(scan_part, &all, all.by_columns, outer, n, inner);
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
@@ -107,7 +131,8 @@ static PyObject *cumprod_kernel(PyObject *const *args)
 
 /* Equal elements take over, and so does each NaN, which stays: the place is that of the latest. */
 #define EXTREMES(name, T, BETTER)                                                                                                          \
-    static void name(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner)                        \
+    static void name(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first,        \
+                     npy_intp last)                                                                                                        \
     {                                                                                                                                      \
         const T *x = input;                                                                                                                \
         T *out = output;                                                                                                                   \
@@ -125,12 +150,12 @@ static PyObject *cumprod_kernel(PyObject *const *args)
                 }                                                                                                                          \
                 continue;                                                                                                                  \
             }                                                                                                                              \
-            memcpy(out, x, (size_t)inner * sizeof(T));                                                                                     \
-            memset(place, 0, (size_t)inner * sizeof(npy_int64));                                                                           \
+            memcpy(out + first, x + first, (size_t)(last - first) * sizeof(T));                                                            \
+            memset(place + first, 0, (size_t)(last - first) * sizeof(npy_int64));                                                          \
             for (npy_intp k = 1; k < n; k++) {                                                                                             \
                 const T *row = x + k * inner, *best = out + (k - 1) * inner;                                                               \
                 const npy_int64 *known = place + (k - 1) * inner;                                                                          \
-                for (npy_intp i = 0; i < inner; i++) {                                                                                     \
+                for (npy_intp i = first; i < last; i++) {                                                                                  \
                     int takes = row[i] BETTER best[i] || row[i] != row[i];                                                                 \
                     out[k * inner + i] = takes ? row[i] : best[i];                                                                         \
                     place[k * inner + i] = takes ? k : known[i];                                                                           \
@@ -146,21 +171,26 @@ EXTREMES(smallest_float, float, <=)
 EXTREMES(smallest_double, double, <=)
 EXTREMES(smallest_int64, npy_int64, <=)
 
-typedef void (*Extremes)(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner);
+typedef void (*Extremes)(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first, npy_intp last);
 
 typedef struct {
     Extremes run;
     const char *x;
     char *values;
     npy_int64 *places;
-    npy_intp n, inner, item;
+    npy_intp outer, n, inner, item;
+    int by_columns;
 } ExtremesRun;
 
 static void extremes_part(void *work, npy_intp begin, npy_intp end)
 {
     const ExtremesRun *all = work;
+    if (all->by_columns) {
+        all->run(all->x, all->values, all->places, all->outer, all->n, all->inner, begin, end);
+        return;
+    }
     const npy_intp skipped = begin * all->n * all->inner;
-    all->run(all->x + skipped * all->item, all->values + skipped * all->item, all->places + skipped, end - begin, all->n, all->inner);
+    all->run(all->x + skipped * all->item, all->values + skipped * all->item, all->places + skipped, end - begin, all->n, all->inner, 0, all->inner);
 }
 
 /* self, dim: (values, places). */
@@ -185,8 +215,8 @@ static PyObject *extremes(PyObject *const *args, Extremes of_float, Extremes of_
         void *to = PyArray_DATA((PyArrayObject *)values);
         npy_int64 *place = PyArray_DATA((PyArrayObject *)places);
         PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
-        ExtremesRun all = {run, from, to, place, n, inner, PyArray_ITEMSIZE(x)};
-        in_parts(extremes_part, &all, outer, grain_of(2 * n * inner));
+        ExtremesRun all = {run, from, to, place, outer, n, inner, PyArray_ITEMSIZE(x), is_by_columns(outer, inner, PyArray_ITEMSIZE(x))};
+        share(extremes_part, &all, all.by_columns, outer, n, inner);
         if (thread != NULL) {
             PyEval_RestoreThread(thread);
         }
