@@ -161,6 +161,10 @@ static int each_image(Images *all)
 {
     const Conv *v = all->v;
     const int by_blas = !takes_rows(v) && (all->is_input_gradient || products_of(v) > MOST_PRODUCTS);
+    if (by_blas && (all->is_input_gradient ? windows_serve_input_gradient : windows_serve)(v, all->width)) {
+        convolve_images(all, 0, v->batch); /* which share the weights' packing, and the threads by themselves */
+        return !all->failed;
+    }
     (by_blas ? in_parts_of_products : in_parts)(convolve_images, all, v->batch, grain_of(products_of(v) / v->batch / 8));
     return !all->failed;
 }

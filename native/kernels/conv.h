@@ -31,24 +31,7 @@ INTERNAL int by_channel_input_gradient(const Conv *v, int width, const void *gra
 INTERNAL int by_channel_weight_gradient(const Conv *v, int width, const void *gradient, const void *x, void *weight);
 
 /* The planes of an image within zeros. */
-static inline void pad_planes(const Conv *v, const float *x, float *to)
-{
-    const npy_intp *in = v->w.in, *padding = v->w.padding, row = in[2] + 2 * padding[2];
-    for (npy_intp c = 0; c < v->channels; c++) {
-        for (npy_intp i = -padding[0]; i < in[0] + padding[0]; i++) {
-            for (npy_intp j = -padding[1]; j < in[1] + padding[1]; j++, to += row) {
-                if (i < 0 || i >= in[0] || j < 0 || j >= in[1]) {
-                    memset(to, 0, (size_t)row * sizeof(float));
-                    continue;
-                }
-                memset(to, 0, (size_t)padding[2] * sizeof(float));
-                memcpy(to + padding[2], x, (size_t)in[2] * sizeof(float));
-                memset(to + padding[2] + in[2], 0, (size_t)padding[2] * sizeof(float));
-                x += in[2];
-            }
-        }
-    }
-}
+INTERNAL void pad_planes(const Conv *v, const float *x, float *to);
 
 static inline int is_by_channel(const Conv *v)
 {

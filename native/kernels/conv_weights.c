@@ -82,6 +82,24 @@ static void turn_channels(void *work, npy_intp begin, npy_intp end)
     }
 }
 
+/* The gradient of some tiles of outputs, of which each group has as many. */
+static void pack_tiles(void *work, npy_intp begin, npy_intp end)
+{
+    const Image *all = work;
+    const Conv *v = all->v;
+    const npy_intp outputs = v->outputs / v->groups;
+    npy_intp tile = 0;
+    for (npy_intp g = 0; g < v->groups; g++) {
+        for (npy_intp o = 0, some; o < outputs; o += some, tile++) {
+            const npy_intp first = (g * outputs + o) * v->plane_out;
+            some = tile_rows(outputs - o);
+            if (tile >= begin && tile < end) {
+                pack_rows(all->gradient + first, v->plane_out, some, v->plane_out, all->packed + first);
+            }
+        }
+    }
+}
+
 /* All outputs of some panels and places: windows after windows, in one order. */
 static void some_places(void *work, npy_intp begin, npy_intp end)
 {
@@ -135,6 +153,10 @@ int windows_weight_gradient(const Conv *v, const float *gradient, const float *x
     memset(space, 0, (size_t)of_sums * sizeof(float));
     float *turned = space + of_sums, *packed = turned + of_x, *padded = packed + of_gradient;
     const npy_intp panels = (wide + 31) / 32, units = v->groups * panels * v->places;
+    npy_intp tiles_each = 0;
+    for (npy_intp o = 0; o < outputs; o += tile_rows(outputs - o)) {
+        tiles_each++;
+    }
     for (npy_intp n = 0; n < v->batch; n++) {
         const float *image = x + n * v->channels * v->plane_in, *given = gradient + n * of_gradient;
         if (is_padded) {
@@ -143,13 +165,7 @@ int windows_weight_gradient(const Conv *v, const float *gradient, const float *x
         }
         Image all = {v, panels, wide, positions, windows, places, image, turned, given, packed, space};
         in_parts(turn_channels, &all, v->groups * wide / 16, grain_of(positions * 16));
-        for (npy_intp g = 0; g < v->groups; g++) {
-            for (npy_intp o = 0; o < outputs;) {
-                const npy_intp some = tile_rows(outputs - o), first = (g * outputs + o) * v->plane_out;
-                pack_rows(given + first, v->plane_out, some, v->plane_out, packed + first);
-                o += some;
-            }
-        }
+        in_parts(pack_tiles, &all, v->groups * tiles_each, grain_of(MOST_ROWS * v->plane_out));
         in_parts(some_places, &all, units, grain_of(outputs * v->plane_out * 2));
     }
     for (npy_intp g = 0; g < v->groups; g++) {

@@ -121,6 +121,39 @@ static void some_rows(void *work, npy_intp begin, npy_intp end)
     }
 }
 
+typedef struct {
+    const Conv *v;
+    const float *x;
+    float *to;
+} Padding;
+
+static void pad_channels(void *work, npy_intp begin, npy_intp end)
+{
+    const Padding *all = work;
+    const npy_intp *in = all->v->w.in, *padding = all->v->w.padding, row = in[2] + 2 * padding[2];
+    const float *x = all->x + begin * all->v->plane_in;
+    float *to = all->to + begin * row * (in[1] + 2 * padding[1]) * (in[0] + 2 * padding[0]);
+    for (npy_intp c = begin; c < end; c++) {
+        for (npy_intp i = -padding[0]; i < in[0] + padding[0]; i++) {
+            for (npy_intp j = -padding[1]; j < in[1] + padding[1]; j++, to += row) {
+                if (i < 0 || i >= in[0] || j < 0 || j >= in[1]) {
+                    memset(to, 0, (size_t)row * sizeof(float));
+                    continue;
+                }
+                memset(to, 0, (size_t)padding[2] * sizeof(float));
+                memcpy(to + padding[2], x, (size_t)in[2] * sizeof(float));
+                memset(to + padding[2] + in[2], 0, (size_t)padding[2] * sizeof(float));
+                x += in[2];
+            }
+        }
+    }
+}
+
+void pad_planes(const Conv *v, const float *x, float *to)
+{
+    in_parts(pad_channels, &(Padding){v, x, to}, v->channels, grain_of(v->plane_in));
+}
+
 int windows_serve(const Conv *v, int width)
 {
     return S.vectors == 2 && width == 4 && v->w.stride[2] < 3 && v->w.out[2] >= LEAST_WIDTH && v->outputs / v->groups >= LEAST_OUTPUTS &&
@@ -143,6 +176,50 @@ static void pack_weights(const Conv *v, const float *weight, int turned, float *
     }
 }
 
+/* A batch of which each image is like `image`, but for its place. */
+typedef struct {
+    Image image;
+    int is_padded, failed; /* memory was missing; atomic */
+} Batch;
+
+static void some_images(void *work, npy_intp begin, npy_intp end)
+{
+    Batch *all = work;
+    const Conv *v = all->image.v;
+    float *padded = all->is_padded ? scratch_take((size_t)(v->channels * all->image.plane) * sizeof(float)) : NULL;
+    if (all->is_padded && padded == NULL) {
+        __atomic_store_n(&all->failed, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    for (npy_intp n = begin; n < end; n++) {
+        Image one = all->image;
+        one.x += n * v->channels * v->plane_in;
+        one.result += n * v->outputs * v->plane_out;
+        if (all->is_padded) {
+            pad_planes(v, one.x, padded);
+            one.x = padded;
+        }
+        in_parts(some_rows, &one, v->w.out[0] * v->w.out[1], grain_of(v->outputs * one.deep * v->w.out[2] / 16));
+    }
+    if (padded != NULL) {
+        scratch_give(padded);
+    }
+}
+
+/* Threads take whole images where they get as many, else the rows of one after the other. */
+static int run_batch(Batch *all)
+{
+    const Conv *v = all->image.v;
+    const npy_intp threads = part_threads;
+    if (v->batch % threads == 0 || v->batch >= 4 * threads) {
+        in_parts(some_images, all, v->batch, grain_of(v->outputs * all->image.deep * v->plane_out / 16));
+    }
+    else {
+        some_images(all, 0, v->batch);
+    }
+    return !all->failed;
+}
+
 /* With `turned` weights the places go backwards. */
 static int convolve(const Conv *v, const float *x, const float *weight, int turned, const float *shift, float *result)
 {
@@ -151,7 +228,7 @@ static int convolve(const Conv *v, const float *x, const float *weight, int turn
     const npy_intp row = in[2] + 2 * padding[2], plane = row * (in[1] + 2 * padding[1]) * (in[0] + 2 * padding[0]);
     const npy_intp packed = (outputs + 15) / 16 * 16, deep = inputs * v->places;
     npy_intp *offsets = PyMem_RawMalloc((size_t)deep * sizeof(npy_intp));
-    float *space = scratch_take((size_t)(v->groups * packed * (deep + 1) + (is_padded ? v->channels * plane : 0)) * sizeof(float));
+    float *space = scratch_take((size_t)(v->groups * packed * (deep + 1)) * sizeof(float));
     if (offsets == NULL || space == NULL) {
         PyMem_RawFree(offsets);
         scratch_give(space);
@@ -162,26 +239,18 @@ static int convolve(const Conv *v, const float *x, const float *weight, int turn
             offsets[c * v->places + (turned ? v->places - 1 - p : p)] = c * plane + place_offset(&v->w, p);
         }
     }
-    float *shifts = space + v->groups * packed * deep, *padded = shifts + v->groups * packed;
+    float *shifts = space + v->groups * packed * deep;
     for (npy_intp g = 0; g < v->groups; g++) {
         pack_weights(v, weight + g * outputs * deep, turned, space + g * packed * deep);
         for (npy_intp o = 0; o < packed; o++) {
             shifts[g * packed + o] = shift != NULL && o < outputs ? shift[g * outputs + o] : 0;
         }
     }
-    const npy_intp rows = v->w.out[0] * v->w.out[1];
-    for (npy_intp n = 0; n < v->batch; n++) {
-        const float *image = x + n * v->channels * v->plane_in;
-        if (is_padded) {
-            pad_planes(v, image, padded);
-            image = padded;
-        }
-        Image all = {v, deep, row, plane, packed, offsets, image, space, shifts, result + n * v->outputs * v->plane_out};
-        in_parts(some_rows, &all, rows, grain_of(v->outputs * deep * v->w.out[2] / 16));
-    }
+    Batch all = {{v, deep, row, plane, packed, offsets, x, space, shifts, result}, is_padded, 0};
+    const int done = run_batch(&all);
     PyMem_RawFree(offsets);
     scratch_give(space);
-    return 1;
+    return done;
 }
 
 /* Of stride 1 the gradient is a convolution itself, by the kernels turned round and with inputs for outputs. */
