@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,27 @@ def _image_rows(x: Any, weight: Any) -> Any:
     return F.conv2d(x, weight, padding=1, groups=12)
 
 
+def _image_windows(x: Any, weight: Any) -> Any:
+    return F.conv2d(x, weight, padding=1)
+
+
+def _ties() -> list[Any]:
+    x = (_rows(4097, 70) * 2).round()
+    x[x == 0] *= -1
+    x[1000, 3] = x[3000, 3] = x[4000, 5] = torch.nan
+    return [x.amax(0), *x.max(0), *x.min(0), torch.linalg.vector_norm(x, torch.inf, 0)]
+
+
+FLOATS = (torch.float32, torch.float64, torch.bfloat16)
+OVER_ROWS: tuple[Callable[[Any], Any], ...] = (
+    *(
+        partial(function, dim=0)
+        for function in (torch.sum, torch.amax, torch.argmax, torch.prod, torch.var, torch.logsumexp)
+    ),
+    *(partial(torch.linalg.vector_norm, ord=order, dim=0) for order in (0, 1, 2, np.inf, -np.inf)),
+    lambda x: x.nansum(0),
+)
+
 CASES: dict[str, Callable[[], Any]] = {
     "add": lambda: _rows(301, 1009) + _rows(301, 1009),
     "add number": lambda: _rows(301_001) * 2.5,
@@ -71,6 +93,20 @@ CASES: dict[str, Callable[[], Any]] = {
     "sum of integers": lambda: torch.arange(700_001).sum(),
     "sum of rows": lambda: [_rows(2001, 301).sum(1), _rows(3, 300_001).mean(1)],
     "sum of columns": lambda: [_rows(301, 2001).sum(0), _rows(301, 701).sum(0), _rows(9, 301, 301).sum(1)],
+    "few columns of many rows": lambda: [f(_rows(30_001, 33, dtype=dtype)) for f in OVER_ROWS for dtype in FLOATS],
+    "columns of a block and more": lambda: [f(_rows(300, 1025, dtype=dtype)) for f in OVER_ROWS for dtype in FLOATS],
+    "columns of blocks": lambda: [f(_rows(90, 3105)) for f in OVER_ROWS],
+    "middle of three": lambda: [f(_rows(3, 1001, 257)[..., :-3].transpose(0, 1)) for f in OVER_ROWS],
+    "columns of integers": lambda: [
+        f((_rows(4097, 70) * 50).to(dtype))
+        for f in (torch.sum, torch.prod, torch.amax, torch.argmin, torch.any, torch.count_nonzero)
+        for f in (partial(f, dim=0),)
+        for dtype in (torch.int64, torch.int32, torch.int8, torch.bool)
+        if f.func is not torch.argmin or dtype is not torch.bool
+    ],
+    "all of a slice": lambda: [f(_rows(2001, 301)[:, :-3]) for f in (torch.sum, torch.amax, torch.var, torch.linalg.vector_norm)],
+    "few long rows": lambda: [*_rows(3, 300_001).max(1), _rows(3, 700_001).sum(1), _rows(700_001).argmax(), _rows(3, 700_001).amin(1)],
+    "first of equal and the first NaN": _ties,
     "product": lambda: [(_rows(700_001) * 1e-3 + 1).prod(), (_rows(2001, 301) * 1e-2 + 1).prod(1)],
     "extremes": lambda: [_rows(700_001).max(), _rows(2001, 301).amin(1), *_rows(2001, 301).max(1), *_rows(301, 2001).min(0)],
     "places": lambda: [_rows(2001, 301).argmax(1), _rows(301, 2001).argmin(0)],
@@ -102,6 +138,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "row by bytes": lambda: torch._weight_int8pack_mm(_rows(2, 512), (_rows(1001, 512) * 100).to(torch.int8), _rows(1001)),
     "sort": lambda: [*_rows(2001, 301).sort(1), *_rows(2001, 301).sort(1, descending=True)],
     "cumulative": lambda: [_rows(2001, 301).cumsum(1), *_rows(2001, 301).cummax(1)],
+    "cumulative by columns": lambda: [*_rows(301, 2001).cummax(0), *(_rows(3, 301, 1001).cumsum(1, dtype=dtype) for dtype in FLOATS)],
+    "convolution": lambda: [y for batch in (1, 3, 8) for y in _gradients(_image_windows, _rows(batch, 16, 31, 33), _rows(32, 16, 3, 3))],
     "resize": lambda: F.interpolate(_rows(9, 12, 31, 31), scale_factor=2, mode="bilinear"),
     "AdamW": lambda: _steps(torch.optim.AdamW),
     "SGD": lambda: _steps(torch.optim.SGD, lr=0.1, momentum=0.9),
