@@ -67,6 +67,34 @@ static inline __attribute__((always_inline)) TARGET NAME(Wide) NAME(numbers)(NAM
 #define SQUARE(v) ((v) * (v))
 #define DEVIATION(v) (((v)-mean) * ((v)-mean))
 
+/* Adds TERM(v) of the elements v of n rows to the totals of their columns, row after row; TERM may read `i`. Four rows of float32 at a
+ * time: the totals, which have twice their bytes, are read and written less often. */
+#define ADD_ROWS(total, x, n, stride, inner, TERM)                                                                                         \
+    do {                                                                                                                                   \
+        npy_intp k_ = 0;                                                                                                                   \
+        for (; !IS_DOUBLE && k_ + 4 <= (n); k_ += 4, (x) += 4 * (stride)) {                                                                \
+            const T *restrict a_ = (const T *)(x), *restrict b_ = (const T *)((x) + (stride));                                             \
+            const T *restrict c_ = (const T *)((x) + 2 * (stride)), *restrict d_ = (const T *)((x) + 3 * (stride));                        \
+            for (npy_intp i = 0; i < (inner); i++) {                                                                                       \
+                double sum_ = (total)[i];                                                                                                  \
+                const double p_ = a_[i], q_ = b_[i], r_ = c_[i], s_ = d_[i];                                                               \
+                sum_ += TERM(p_);                                                                                                          \
+                sum_ += TERM(q_);                                                                                                          \
+                sum_ += TERM(r_);                                                                                                          \
+                sum_ += TERM(s_);                                                                                                          \
+                (total)[i] = sum_;                                                                                                         \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        for (; k_ < (n); k_++, (x) += (stride)) {                                                                                          \
+            const T *restrict row_ = (const T *)(x);                                                                                       \
+            for (npy_intp i = 0; i < (inner); i++) {                                                                                       \
+                const double v_ = row_[i];                                                                                                 \
+                (total)[i] += TERM(v_);                                                                                                    \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    } while (0)
+#define DEVIATION_OF(v) (((v)-means[i]) * ((v)-means[i]))
+
 static TARGET void NAME(plain_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
 {
     (void)context;
@@ -79,12 +107,7 @@ static TARGET void NAME(plain_columns)(const char *x, npy_intp n, npy_intp strid
 {
     (void)context;
     double *restrict total = state;
-    for (npy_intp k = 0; k < n; k++, x += stride) {
-        const T *restrict row = (const T *)x;
-        for (npy_intp i = 0; i < inner; i++) {
-            total[i] += row[i];
-        }
-    }
+    ADD_ROWS(total, x, n, stride, inner, ITSELF);
 }
 
 static TARGET void NAME(number_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
@@ -119,13 +142,7 @@ static TARGET void NAME(square_columns)(const char *x, npy_intp n, npy_intp stri
 {
     (void)context;
     double *restrict total = state;
-    for (npy_intp k = 0; k < n; k++, x += stride) {
-        const T *restrict row = (const T *)x;
-        for (npy_intp i = 0; i < inner; i++) {
-            double value = row[i];
-            total[i] += value * value;
-        }
-    }
+    ADD_ROWS(total, x, n, stride, inner, SQUARE);
 }
 
 /* The context is the mean. */
@@ -141,13 +158,7 @@ static TARGET void NAME(deviation_columns)(const char *x, npy_intp n, npy_intp s
 {
     const double *restrict means = context;
     double *restrict total = state;
-    for (npy_intp k = 0; k < n; k++, x += stride) {
-        const T *restrict row = (const T *)x;
-        for (npy_intp i = 0; i < inner; i++) {
-            double mean = means[i], value = row[i];
-            total[i] += DEVIATION(value);
-        }
-    }
+    ADD_ROWS(total, x, n, stride, inner, DEVIATION_OF);
 }
 
 static TARGET void NAME(magnitude_row)(const char *x, npy_intp n, npy_intp stride, void *state, const void *context)
