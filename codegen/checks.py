@@ -126,6 +126,18 @@ def check_mutates(op: Op, context: Context) -> Iterator[Problem]:
             yield problem_of(op, place, f"mutates: '{name}' is {article(str(argument.type))}, not a tensor")
 
 
+def check_recomputed(op: Op, context: Context) -> Iterator[Problem]:
+    """What a node saves is what its derivative reads; a result that is computed again needs all arguments. Flags of other devices' libraries do not matter."""
+    if "recomputed" in op.tags:
+        read = {name for derivative in op.derivatives for name in derivative.names}
+        place = "tags.recomputed" if "tags.recomputed" in op.locations else "tags"
+        for argument in op.arguments:
+            if argument.python_name not in read and not argument.python_name.startswith("cudnn"):
+                yield problem_of(
+                    op, place, f"recomputed: no derivative reads '{argument.python_name}', so no node saves it"
+                )
+
+
 # Completeness
 
 
@@ -375,6 +387,7 @@ OP_CHECKS: tuple[Callable[[Op, Context], Iterator[Problem]], ...] = (
     check_aliases,
     check_namespace,
     check_mutates,
+    check_recomputed,
     check_node,
     check_implementation,
     check_meta,

@@ -174,6 +174,11 @@ TAGS = (
         "It works along `dim`, or the last dimensions that `normalized_shape` says, and cannot fail whatever its elements are: what some rows give does not depend on others, and has the "
         "same bits without them.",
     ),
+    Word(
+        "recomputed",
+        "It costs little: a large result that nodes alone hold is computed again in the backward pass, from what its own node saved. Its derivative reads all "
+        "arguments that the result depends on.",
+    ),
     Word("lookup", "It reads of its first argument only what it gives back, which counts for the bytes it moves."),
     Word("product", "Its work is that of matrix products, which `torch.utils.flop_counter` counts."),
     Word("product_of_shapes", "As `product`; the shapes say as which of PyTorch's products it counts."),

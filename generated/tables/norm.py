@@ -10,7 +10,7 @@ from ..meta import norm as _meta
 layer_norm = Operator("layer_norm", "",
     (Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('weight', 'Tensor', optional=True, default=None), Param('bias', 'Tensor', optional=True, default=None), Param('eps', 'float', default=1e-05), Param('cudnn_enable', 'bool', default=True), ),
     meta=_meta.layer_norm, cast=(0, 2, 3), kernels={"cpu": kernels_norm.layer_norm},
-    tags=('by_rows',), variants=('function',), derivatives="norm", saves_self=True,
+    tags=('by_rows', 'recomputed'), variants=('function',), derivatives="norm", saves_self=True,
 )
 native_layer_norm = Operator("native_layer_norm", "",
     (Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('weight', 'Tensor', optional=True), Param('bias', 'Tensor', optional=True), Param('eps', 'float'), ),
@@ -25,7 +25,7 @@ native_layer_norm_backward = Operator("native_layer_norm_backward", "",
 rms_norm = Operator("rms_norm", "",
     (Param('input', 'Tensor'), Param('normalized_shape', 'SymInt', is_list=True), Param('weight', 'Tensor', optional=True, default=None), Param('eps', 'float', optional=True, default=None), ),
     meta=_meta.rms_norm, cast=(0, 2), kernels={"cpu": kernels_norm.rms_norm},
-    tags=('by_rows',), variants=('function',), derivatives="norm", saves_self=True,
+    tags=('by_rows', 'recomputed'), variants=('function',), derivatives="norm", saves_self=True,
 )
 group_norm = Operator("group_norm", "",
     (Param('input', 'Tensor'), Param('num_groups', 'int'), Param('weight', 'Tensor', optional=True, default=None), Param('bias', 'Tensor', optional=True, default=None), Param('eps', 'float', default=1e-05), Param('cudnn_enabled', 'bool', default=True), ),

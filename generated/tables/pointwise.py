@@ -32,7 +32,7 @@ rsub_Tensor = Operator("rsub", "Tensor",
 mul_Tensor = Operator("mul", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),
     meta=_meta.mul_Tensor, cast=(0, 1), kernels={"cpu": numpy.multiply}, sparse={"coo": "pointwise.mul", "csr": "pointwise.mul", "csc": "pointwise.mul"},
-    tags=('pointwise', 'numbers_first', 'commutative', 'multilinear', 'numbers_as_tensors'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(56, (0, 1), (), exact=True),),
+    tags=('pointwise', 'numbers_first', 'commutative', 'multilinear', 'numbers_as_tensors', 'recomputed'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(56, (0, 1), (), exact=True),),
 )
 div_Tensor = Operator("div", "Tensor",
     (Param('self', 'Tensor'), Param('other', 'Tensor'), ),

@@ -95,6 +95,9 @@ PyObject *run_backward(PyObject *module, PyObject *const *args, Py_ssize_t count
             }
         }
     }
+    if (forget_results() < 0) {
+        return NULL;
+    }
     Run run = {0};
     run.accumulate = PyObject_IsTrue(args[3]);
     run.keep = PyObject_IsTrue(args[4]);
@@ -235,16 +238,7 @@ PyObject *unpack_entry(PyObject *node, PyObject *entry)
         return same ? Py_NewRef(tensor) : NULL;
     }
     if (Py_TYPE(entry) == S.saved_output) {
-        PyObject *reference = SLOT(entry, S.at_reference), *record = SLOT(entry, S.at_record), *keeper = NULL;
-#if PY_VERSION_HEX >= 0x030D0000
-        if (PyWeakref_GetRef(reference, &keeper) < 0) {
-            PyErr_Clear();
-            return NULL;
-        }
-#else
-        keeper = PyWeakref_GetObject(reference);
-        keeper = keeper == NULL || keeper == Py_None ? NULL : Py_NewRef(keeper);
-#endif
+        PyObject *reference = SLOT(entry, S.at_reference), *record = SLOT(entry, S.at_record), *keeper = referent(reference);
         int same = 1;
         const int followed = record != NULL && record != Py_None;
         if (followed || keeper != NULL) {
@@ -267,6 +261,13 @@ PyObject *unpack_entry(PyObject *node, PyObject *entry)
                 }
                 set_slot(rare, S.at_number, Py_NewRef(number));
             }
+        }
+        return made;
+    }
+    if (Py_TYPE(entry) == S.recomputed) {
+        PyObject *made = PyObject_CallMethodOneArg(entry, S.unpack, node);
+        if (made == NULL) {
+            PyErr_Clear(); /* Python computes it once more, and says why it cannot */
         }
         return made;
     }

@@ -137,16 +137,7 @@ int arrive(Run *run, Visit *visit, Py_ssize_t number, PyObject *grad)
 /* A new reference to the tensor of a leaf's node; NULL when it is gone. */
 static PyObject *variable_of(PyObject *node)
 {
-    PyObject *reference = SLOT(node, E.at_leaf), *found = NULL;
-#if PY_VERSION_HEX >= 0x030D0000
-    if (PyWeakref_GetRef(reference, &found) < 0) {
-        PyErr_Clear();
-    }
-#else
-    found = PyWeakref_GetObject(reference);
-    found = found == NULL || found == Py_None ? NULL : Py_NewRef(found);
-#endif
-    return found;
+    return referent(SLOT(node, E.at_leaf));
 }
 
 static int has_shape(PyArrayObject *array, PyObject *shape)

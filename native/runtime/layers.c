@@ -294,7 +294,7 @@ static PyObject *make_parameter(PyObject *cls, PyObject *const *args, Py_ssize_t
         wanted = args[count];
     }
     if (fits && PyBool_Check(wanted) && (wanted == Py_False || is_differentiable(SLOT(data, S.at_dtype)))) {
-        PyObject *made = L.parameter->tp_alloc(L.parameter, 0);
+        PyObject *made = give_away(data) < 0 ? NULL : L.parameter->tp_alloc(L.parameter, 0);
         if (made == NULL) {
             return NULL;
         }

@@ -203,6 +203,9 @@ static PyObject *get_data(PyObject *self, void *closure)
     if (data == NULL || kind == NULL) {
         return get_by_python(DATA, self);
     }
+    if (give_away(self) < 0) {
+        return NULL;
+    }
     PyObject *made = make_tensor(Py_NewRef(data), kind);
     return is_inference(self) ? mark_inference(made) : made;
 }
@@ -361,7 +364,7 @@ static PyObject *call_numpy(PyObject *self, PyObject *const *args, Py_ssize_t co
     PyArrayObject *array = array_of(self);
     if (array != NULL && count == 0 && kwnames == NULL && !is_special() && has_history(self) == 0 &&
         PyArray_DESCR(array)->type_num < 256 && descr_of(SLOT(self, S.at_dtype)) != NULL) {
-        return PyArray_View(array, NULL, NULL); /* an object of its own: the user may give it another shape */
+        return give_away(self) < 0 ? NULL : PyArray_View(array, NULL, NULL); /* an object of its own: the user may give it another shape */
     }
     return by_python(NUMPY, self, args, count, kwnames);
 }

@@ -210,6 +210,7 @@ static PyMethodDef functions[] = {
     {"walk_remaining", walk_remaining, METH_NOARGS, "The nodes that the innermost walk still runs."},
     {"quick_backward", (PyCFunction)(void (*)(void))quick_backward, METH_FASTCALL, "Tensor.backward of a plain float; False when it is none."},
     {"step_group", step_group, METH_VARARGS, "Step the parameters of an optimizer's group; a list of those that are left."},
+    {"connect_again", connect_again, METH_VARARGS, "Tell the extension who puts results away that are computed again."},
     {"connect_engine", connect_engine, METH_VARARGS, "Tell the extension what the walk over the tape calls."},
     {"run_backward", (PyCFunction)(void (*)(void))run_backward, METH_FASTCALL, "Walk the tape; see engine.py."},
     {NULL, NULL, 0, NULL},

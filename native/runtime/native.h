@@ -64,7 +64,7 @@ typedef struct {
     PyObject *strided; /* the only layout of tensors that C makes */
     PyTypeObject *size;   /* torch.Size */
     PyTypeObject *rare; /* what most tensors never have: see Note [Rare attributes] in _tensor.py */
-    PyTypeObject *node, *accumulate, *saved_output;
+    PyTypeObject *node, *accumulate, *saved_output, *recomputed;
     PyObject *plain; /* the set of Note [The special state] */
     PyObject *tls;
     PyObject *view; /* the sentinel VIEW */
@@ -90,7 +90,7 @@ typedef struct {
     PyObject *out_names, *out_casting_names, *unsafe, *multi_view;
     /* interned names */
     PyObject *grad_enabled, *inference, *autocast, *record, *shape, *dtype;
-    PyObject *zero, *one, *note_written;
+    PyObject *zero, *one, *note_written, *unpack;
 } State;
 
 extern INTERNAL State S;
@@ -250,6 +250,27 @@ INTERNAL int find_slots(PyObject *type, const Slot *slots);
 INTERNAL PyObject *tuple_of(int count, const npy_intp *numbers);
 INTERNAL PyObject *counter_of(PyObject *tensor); /* borrowed: the tensor refers to it */
 INTERNAL int bump_version(PyObject *tensor);
+INTERNAL int give_away(PyObject *tensor); /* notes that somebody may write to the memory of a result unseen; -1 with an exception */
+/* again.c. What a node has saved may be computed again; and what nodes alone refer to by now is forgotten. -1 with an exception. */
+INTERNAL int offer_saved(PyObject *node, PyObject *saved);
+INTERNAL int forget_results(void);
+INTERNAL PyObject *connect_again(PyObject *module, PyObject *args);
+
+/* What a weak reference refers to, a new reference; NULL, without an exception, when it is gone. */
+static inline PyObject *referent(PyObject *reference)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *found;
+    if (PyWeakref_GetRef(reference, &found) < 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    return found;
+#else
+    PyObject *found = PyWeakref_GetObject(reference);
+    return found == NULL || found == Py_None ? NULL : Py_NewRef(found);
+#endif
+}
 INTERNAL int install_attributes(PyObject *tensor);
 INTERNAL int refuse_write(PyObject *self, PyObject *value, void *closure);
 INTERNAL PyObject *base_method(PyTypeObject *type, PyMethodDef *method);

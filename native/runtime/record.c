@@ -426,6 +426,10 @@ PyObject *recorder_run(PyObject *recorder, PyObject *out, PyObject *const *args,
     SLOT(node, S.at_saved) = saved;
     SLOT(node, S.at_consts) = consts;
     SLOT(node, S.at_outputs) = outputs;
+    if (offer_saved(node, saved) < 0) {
+        Py_DECREF(node);
+        return NULL;
+    }
     int status = self->outputs == ONE ? attach(out, node, fresh, 0) : attach_all(self, out, node);
     Py_DECREF(node);
     return status < 0 ? NULL : Py_NewRef(out);

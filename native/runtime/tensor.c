@@ -188,6 +188,13 @@ PyObject *need_rare(PyObject *tensor)
     return rare;
 }
 
+/* As `given_away` in Python; -1 with an exception. */
+int give_away(PyObject *tensor)
+{
+    PyObject *keeper = counter_of(tensor), *node = SLOT(keeper, S.at_node);
+    return node != NULL && node != Py_None && need_rare(keeper) == NULL ? -1 : 0;
+}
+
 /* Counts one change in place; -1 with an exception. A node that made the tensor and saved anything hears of the first: Note [Versions of results] in
  * `keeping.py`. */
 int bump_version(PyObject *tensor)

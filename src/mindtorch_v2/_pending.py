@@ -20,6 +20,9 @@ from ._payload import DevicePayload
 from ._sparse_payload import SparsePayload
 from ._state import TLS
 
+# Set by the module of tensors, which imports this one.
+given_away: Any = None
+
 
 class PendingStorage:
     """Memory to come. value: what it will hold, as of the last recorded operator that writes to it."""
@@ -114,6 +117,7 @@ def window(root: Any, shape: tuple, stride: tuple, dtype: Any, offset: int) -> A
 def exposed(tensor: Any) -> Any:
     """The real payload of a tensor whose memory is handed out or written to: what is recorded and reads that memory has run too."""
     data = settled(tensor)
+    given_away(tensor)
     if TLS.pipeline is not None:
         if isinstance(data, SparsePayload):
             for member in data.members():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from numpy import ndarray
 
-from . import _payload, _state
+from . import _payload, _pending, _state
 from ._above import above
 from ._device import CPU, device
 from ._dtype import dtype
@@ -406,6 +406,7 @@ def wrap_view(payload: Any, source: Tensor) -> Tensor:
 
 def alias_as(cls: type, tensor: Tensor, requires_grad: bool = False) -> Any:
     """A tensor of class `cls` (Tensor or a subclass) that shares the payload and version of a tensor, detached from its history."""
+    given_away(tensor)
     made = _new(cls)
     made._payload = tensor._payload
     made._dtype = tensor._dtype
@@ -437,6 +438,16 @@ def counter(tensor: Tensor) -> Tensor:
             if rare is None or (above := rare.shares) is None:
                 return tensor
         tensor = above
+
+
+def given_away(tensor: Tensor) -> None:
+    """Note that somebody may write to a tensor's memory and no version tell: what an operator made has a `Rare` from now on."""
+    keeper = counter(tensor)
+    if keeper._node is not None and rare_of(keeper) is None:
+        keeper._rare = Rare()
+
+
+_pending.given_away = given_away
 
 
 def bump_version(tensor: Tensor) -> None:

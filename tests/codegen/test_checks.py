@@ -116,6 +116,10 @@ CASES = {
         entry(tags="[numbers, pointwse]"),
         "6:19: mul: unknown tag 'pointwse'; did you mean 'pointwise'?",
     ),
+    "computed again of what is not saved": (
+        entry(grad="{self: grad * other, other: grad * self}", tags="[recomputed]"),
+        "6:10: mul: recomputed: no derivative reads 'n', so no node saves it",
+    ),
     "unknown word of out": (
         entry(variants="[function, out]", out="exct"),
         "6:8: mul: unknown word of 'out' 'exct'; did you mean 'exact'?",

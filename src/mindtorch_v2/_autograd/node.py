@@ -74,6 +74,7 @@ class Node:
     label: str | None = None
     layout: Any = None  # of an operator's class: where what it saves stands, by name; see `saved.py`
     reader: Any = None  # what reads it
+    is_cheap = False  # whether a large result may be computed again in place of being kept; see `again.py`
     runs_on_nothing = False  # whether `apply` is wanted although no gradient has come to any of the outputs
 
     if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from .._dispatch import native
 from .._dispatch.operator import Operator
 from .._state import TLS
 from .._tensor import Tensor
+from .again import Recomputed, put_away
 from .keeping import keep, keep_output
 from .node import attach, attach_many, edge
 from .saved import Layout
@@ -25,6 +26,7 @@ def recorder(
     """
     single = outputs == 0
     cls.layout = Layout(op, saved, consts)
+    cls.is_cheap = "recomputed" in op.tags
     differentiable = (0,) if outputs == 2 else None
 
     def record(out: Any, *args: Any) -> Any:
@@ -83,3 +85,7 @@ def _constant(value: Any, attribute: Any) -> Any:
     if value.__class__ is list:
         return [getattr(item, attribute) for item in value]
     return getattr(value, attribute, None)
+
+
+if native.extension is not None:
+    native.extension.connect_again(put_away, Recomputed)

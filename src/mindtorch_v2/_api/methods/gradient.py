@@ -25,7 +25,7 @@ from ..._dispatch import native
 from ..._handles import RemovableHandle
 from ..._sparse_payload import SparsePayload
 from ..._state import TLS
-from ..._tensor import Tensor, belongs_to_inference, wrap
+from ..._tensor import Tensor, belongs_to_inference, given_away, wrap
 from .signatures import checked
 
 
@@ -242,6 +242,7 @@ def _retains_grad(self: Tensor) -> bool:
 
 
 def _get_data(self: Tensor) -> Tensor:
+    given_away(self)
     made = wrap(self._payload, self._dtype)
     if self._inference:
         made._inference = True
@@ -263,6 +264,8 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         and not (value._dtype.is_floating_point or value._dtype.is_complex)
     ):
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+    for tensor in (self, value):
+        given_away(tensor)
     self._payload = value._payload
     self._dtype = value._dtype
 
