@@ -232,14 +232,14 @@ for _narrow in (float16, bfloat16, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, 
 complex32.opmath = complex64
 
 COMPLEX_KINDS = "cW"
-"""The `kind` of numpy's complex dtypes, and of ml_dtypes' complex32, whose arrays have no `real` and `imag` of their own."""
+"""The `kind` of numpy's complex dtypes, and what ml_dtypes' complex32 had before version 0.7, whose arrays have no `real` and `imag` of their own."""
 
 
 def known_to_numpy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """An array of a type of ml_dtypes as float32 or complex64, whose scalars are Python's; others as they are."""
     if array.dtype.num < 256:
         return array
-    return array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
+    return array.astype(np.complex64 if array.dtype.kind in COMPLEX_KINDS else np.float32)
 
 
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...._dispatch.native import kernel
-from ...._dtype import COMPLEX_KINDS, float32
+from ...._dtype import COMPLEX_KINDS, float32, known_to_numpy
 
 
 def cast(array: ndarray, dtype: np.dtype) -> ndarray:
@@ -25,8 +25,7 @@ def cast(array: ndarray, dtype: np.dtype) -> ndarray:
 
 
 def _real(array: ndarray) -> ndarray:
-    if array.dtype.kind == "W":
-        array = array.astype(np.complex64)
+    array = known_to_numpy(array)
     return array.real if array.dtype.kind == "c" else array
 
 
