@@ -23,6 +23,15 @@ GENERATED = Path("generated")
 TESTS = GENERATED / "test_table.py"  # serves the tests alone
 LOOPS = GENERATED / "native"
 CODEGEN = Path("codegen")
+# Of the generator, what serves this repository alone: commands of contributors, and products that packages of operators do not have.
+WORKSHOP = {
+    CODEGEN / f"{name}.py"
+    for name in (
+        *("__init__", "__main__", "explain", "listing", "products", "report", "skeleton"),
+        *("check_signatures", "import_aclnn", "import_aten", "native_kernels"),
+        *("aclnn_dtypes", "emit_library", "json_schema", "manual", "proxy", "stubs"),
+    )
+}
 PROTOTYPES = Path("schema/aclnn.yaml")
 # Note [The same bits] in this file: products and sums that are written apart stay apart.
 UNCONTRACTED = (KERNELS / "block_loops.c").as_posix()
@@ -33,15 +42,14 @@ UNROLLED = "fourier_lines order rank"
 
 
 class WithGenerated(build_py):
-    """Puts the generated modules, and the generator, into the package. An editable install finds them where they are."""
+    """Puts the generated modules, and what packages need of the generator, into the package. An editable install finds them where they are."""
 
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
             for file in set(GENERATED.rglob("*.py")) - {TESTS}:
                 self.put(file, Path("_generated", file.relative_to(GENERATED)))
-            own = {CODEGEN / "__init__.py", CODEGEN / "__main__.py"}  # the package's are in src/
-            for file in {*CODEGEN.glob("*.py"), *(CODEGEN / "templates").glob("*.j2")} - own:
+            for file in {*CODEGEN.glob("*.py"), *(CODEGEN / "templates").glob("*.j2")} - WORKSHOP:
                 self.put(file, file)
             self.put(PROTOTYPES, Path("codegen/aclnn.yaml"))
 

@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 1
     # Late, so that the other commands, and the checks, work without the templates' engine.
-    products: dict[str, str] = importlib.import_module(f"{__package__}.emit").render(schema, options.root)
+    products: dict[str, str] = importlib.import_module(f"{__package__}.emit_library").render(schema, options.root)
     found = changes(options.root, products)
     if options.command == "check":
         misspelt = check_kernels(options.root, schema.ops)

@@ -227,7 +227,7 @@ def render_proxy(schema_dir: Path) -> dict[str, str]:
     """
     schema = load(schema_dir)
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates/library"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -64,7 +64,7 @@ add.Tensor
 
 
 def render(schema: Schema, root: Path) -> dict[str, str]:
-    """What `codegen.emit.render` gives, for one product."""
+    """What `codegen.emit_library.render` gives, for one product."""
     return {
         "generated/names.py": "# names: add.Tensor\n" + "".join(f"{op.identifier} = Operator()\n" for op in schema.ops)
     }
@@ -72,9 +72,9 @@ def render(schema: Schema, root: Path) -> dict[str, str]:
 
 @pytest.fixture
 def root(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    stub = types.ModuleType("codegen.emit")
+    stub = types.ModuleType("codegen.emit_library")
     vars(stub)["render"] = render
-    monkeypatch.setitem(sys.modules, "codegen.emit", stub)
+    monkeypatch.setitem(sys.modules, "codegen.emit_library", stub)
     (tree / "schema/ops/f.yaml").write_text(SCHEMA)
     return tree
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -138,3 +139,21 @@ def test_derivatives_may_read_more_arguments_than_recorders_in_c_take(package):
     )
     done = run(package, "-c", program)
     assert done.stdout.strip() == "[190.0, 190.0]", done.stderr
+
+
+def test_a_wheel_holds_all_that_its_part_of_the_generator_imports():
+    """The rest, `WORKSHOP` of setup.py, serves this repository alone."""
+    tree = ast.parse((ROOT / "setup.py").read_text())
+    (workshop,) = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and "WORKSHOP" in ast.unparse(node.targets[0])
+    ]
+    left_out = {path.stem for path in eval(ast.unparse(workshop), {"CODEGEN": ROOT / "codegen"})}
+    held = {
+        path.stem: ast.parse(path.read_text()) for path in (ROOT / "codegen").glob("*.py") if path.stem not in left_out
+    }
+    assert left_out <= {path.stem for path in (ROOT / "codegen").glob("*.py")} and {"outside", "emit"} <= held.keys()
+    for name, module in held.items():
+        for node in ast.walk(module):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                imported = {node.module} if node.module else {alias.name for alias in node.names}
+                assert imported <= held.keys(), name
