@@ -10,9 +10,11 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.modified import newer_group
@@ -37,8 +39,8 @@ PROTOTYPES = Path("schema/aclnn.yaml")
 UNCONTRACTED = (KERNELS / "block_loops.c").as_posix()
 # Kernels most of whose code finds out what to do, or whose loops wait for memory: a third smaller at -O2, and as fast.
 BRIEF = "apply blocks continuous conv creation distance fourier lines pad patches places reduce_walk scatter views"
-# Loops of a known number of turns that are written to be unrolled whole; elsewhere that takes space alone.
-UNROLLED = "fourier_lines order rank"
+# Loops of few turns that gain by being unrolled whole, short remainders of rows among them; elsewhere that takes space alone.
+UNROLLED = "factor fourier_lines order rank reduce softmax"
 
 
 class WithGenerated(build_py):
@@ -58,6 +60,19 @@ class WithGenerated(build_py):
         made = Path(self.build_lib, "mindtorch_v2", place)
         made.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, made)
+
+
+class Packed(bdist_wheel):
+    """Packs the files of a wheel as small as deflate makes them."""
+
+    def run(self) -> None:
+        super().run()
+        wheel = Path(self.distribution.dist_files[-1][2])
+        packed = wheel.with_suffix(".packed")
+        with ZipFile(wheel) as source, ZipFile(packed, "w") as target:
+            for entry in source.infolist():
+                target.writestr(entry, source.read(entry), ZIP_DEFLATED, compresslevel=9)
+        packed.replace(wheel)
 
 
 def _own_flags() -> dict[str, list[str]]:
@@ -103,7 +118,7 @@ class Build(build_ext):
 
 
 setup(
-    cmdclass={"build_ext": Build, "build_py": WithGenerated},
+    cmdclass={"bdist_wheel": Packed, "build_ext": Build, "build_py": WithGenerated},
     ext_modules=[]
     if os.environ.get("MINDTORCH_V2_NATIVE") == "0"
     else [
