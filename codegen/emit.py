@@ -68,15 +68,12 @@ def products(schema: Schema) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """What the operators of a schema have wherever they are: no methods of Tensor, loops in C and manuals, which are the library's."""
     loops = Loops(schema)
     functions = forms.functions(schema)
-    for package in ("meta", "tables", "autograd"):
+    for package in ("tables", "autograd"):
         yield "subpackage.py.j2", f"{package}/__init__.py", {"package": package, "families": sorted(schema.families)}
     for family, members in schema.families.items():
         ops = list(members)
         source = f"schema/ops/{'*' if any(op.base is not None for op in ops) else family}.yaml"
         own = [f for f in functions if f.family == family]
-        ruled = [forms.Rule(op, schema.rules[op.meta.function].module) for op in ops if op.meta is not None]
-        modules = [(schema.home(name, "_rules"), name) for name in sorted({rule.module for rule in ruled})]
-        yield "meta.py.j2", f"meta/{family}.py", {"rules": ruled, "modules": modules, "source": source}
         yield "tables.py.j2", f"tables/{family}.py", {**_tables(family, ops, loops, schema), "source": source}
         yield "functions.py.j2", f"functions/_{family}.py", {**forms.module(own, family, schema), "source": source}
         tapes = {**tape.module(ops, schema), "family": family, "source": source}
@@ -165,8 +162,10 @@ def _tables(family: str, ops: list[Op], loops: Loops, schema: Schema) -> dict[st
             if k.device == "cpu" and not k.is_numpy and "." not in k.module and k.module != arrays.GENERATED
         }
     )
+    rules = {schema.rules[op.meta.function].module for op in ops if op.meta is not None}
     return {
         "family": family,
+        "rule_modules": [(schema.home(name, "_rules"), name) for name in sorted(rules)],
         "rows": [forms.Row(op, loops.records.get(op.full_name, ()), schema) for op in ops],
         "kernel_modules": [(schema.home(name, "_backends.cpu.ops"), name) for name in kernels],
         "bases": sorted({op.base.family for op in ops if op.base is not None}),

@@ -47,22 +47,6 @@ def safe(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """The meta kernel of one operator: a function that calls its rule."""
-
-    op: Op
-    module: str
-
-    @property
-    def parameters(self) -> str:
-        return ", ".join(safe(a.name) for a in self.op.arguments)
-
-    @property
-    def call(self) -> str:
-        return f"rules_{self.module}.{self.op.meta}"
-
-
-@dataclass(frozen=True)
 class Row:
     """One row of a dispatch table."""
 
@@ -121,10 +105,13 @@ class Row:
         target = kernel.target if kernel.is_numpy else f"kernels_{kernel.module}.{kernel.function}"
         arguments = str(kernel.call)
         arguments = arguments[arguments.index("(") :]
-        parameters = ", ".join(safe(a.name) for a in self.op.arguments)
         if "out=" in arguments or not kernel.is_numpy:
-            return f"lambda {parameters}: {target}{arguments}"
-        return f"lambda {parameters}, out=None: {target}{arguments[:-1]}, out=out, casting='unsafe')"
+            return f"lambda {self.parameters}: {target}{arguments}"
+        return f"lambda {self.parameters}, out=None: {target}{arguments[:-1]}, out=out, casting='unsafe')"
+
+    @property
+    def parameters(self) -> str:
+        return ", ".join(safe(a.name) for a in self.op.arguments)
 
     @property
     def mutates(self) -> int | None:
@@ -146,7 +133,8 @@ class Row:
         """Keywords that say what computes the operator."""
         op, found = self.op, []
         if op.meta is not None:
-            found.append(f"meta=_meta.{op.identifier}")
+            module = self.schema.rules[op.meta.function].module
+            found.append(f"meta=lambda {self.parameters}: rules_{module}.{op.meta}")
         if self.cast:
             found.append(f"cast={self.cast}")
         if self.kernels:
