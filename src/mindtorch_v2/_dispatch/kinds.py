@@ -211,8 +211,8 @@ class Call:
             return None
         rest, tensors = found
         lists = self.lists
-        if len(tensors) == 1 and not lists and tensors[0] == (0, tensors[0][1], None):
-            at = tensors[0][1]
+        number, at, cast = tensors[0] if len(tensors) == 1 else (None, None, None)
+        if number == 0 and cast is None and not lists:  # asked by `is`: numpy takes None for float64
             tail = rest[1:]
             return lambda values: [values[at]._payload, *tail]
 
