@@ -16,7 +16,7 @@ def main(how="well", who="-1", *rest):
     names = ("RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RESTART_COUNT")
     print(type(dist.group.WORLD.engine).__name__, *(os.environ[name] for name in names), total[0].item(), *rest)
     print("progress 1\rprogress 2", flush=True)
-    print("runs since", time.monotonic(), flush=True)
+    print(f"runs since {time.monotonic()}", flush=True)
     attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     if mine and (how != "once" or not attempt):
         if how == "raise":

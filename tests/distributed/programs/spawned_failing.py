@@ -12,7 +12,7 @@ import torch.multiprocessing as mp
 def run(rank, method, how):
     dist.init_process_group("gloo", init_method=method, rank=rank, world_size=3)
     dist.barrier()
-    print("runs since", time.monotonic(), flush=True)
+    print(f"runs since {time.monotonic()}", flush=True)
     if rank == 0:
         if how == "raise":
             raise ValueError("no more")
