@@ -16,7 +16,7 @@ import jinja2
 
 from . import aclnn, arrays, forms, tape, words
 from .blocks import Loops
-from .model import Op, Schema
+from .model import Call, Op, Schema
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -132,13 +132,14 @@ def _formulas(schema: Schema) -> list[tuple[str, str, str]]:
 
 def _batches(schema: Schema) -> list[tuple[str, str, str]]:
     """(full name, parameters, call) of every operator that has a rule for whole batches of examples."""
-    found = []
-    for op in schema.ops:
-        if op.vmap is not None:
-            parameters = ", ".join(["level", *(a.python_name for a in op.arguments)])
-            given = ", ".join(["level", *map(str, op.vmap.args), *(f"{k}={v}" for k, v in op.vmap.kwargs)])
-            found.append((op.full_name, parameters, f"{op.vmap.function}({given})"))
-    return found
+    return [call_row(op, "level", op.vmap) for op in schema.ops if op.vmap is not None]
+
+
+def call_row(op: Op, first: str, rule: Call) -> tuple[str, str, str]:
+    """(full name, parameters, call) of a function of an operator's arguments, behind one of its own, that calls a rule."""
+    parameters = [first, *(a.python_name for a in op.arguments)]
+    given = [first, *map(str, rule.args), *(f"{k}={v}" for k, v in rule.kwargs)]
+    return op.full_name, ", ".join(parameters), f"{rule.function}({', '.join(given)})"
 
 
 def _kinds(schema: Schema) -> list[tuple[str, str]]:
@@ -147,10 +148,13 @@ def _kinds(schema: Schema) -> list[tuple[str, str]]:
     for op in schema.ops:
         function, _, number = op.batching.rstrip(")").partition("(")
         if op.vmap is None and function not in ("each", "drawn", "view", "parts", "-"):
-            found.append(
-                (op.full_name, f"partial(kinds.{function}, number={number})" if number else f"kinds.{function}")
-            )
+            found.append((op.full_name, of_kind(function, number)))
     return found
+
+
+def of_kind(function: str, number: str) -> str:
+    """The function of a kind, with the number that the kind says if there is one."""
+    return f"partial(kinds.{function}, number={number})" if number else f"kinds.{function}"
 
 
 def _tables(family: str, ops: list[Op], loops: Loops, schema: Schema) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import jinja2
 from . import aclnn, aclnn_dtypes, arrays, forms, import_aten, manual, stubs
 from .acl import ACL, read_acl
 from .blocks import Loops
-from .emit import environment, products, rendered
+from .emit import call_row, environment, of_kind, products, rendered
 from .json_schema import json_schema
 from .model import Schema
 from .products import GENERATED, STUBS
@@ -96,13 +96,8 @@ def _tensor_stub(functions: list[forms.Function]) -> dict[str, Any]:
 
 def _axes(schema: Schema) -> list[tuple[str, str, str]]:
     """(full name, parameters, call) of every operator whose rule says how its tensors may be divided among ranks."""
-    found = []
-    for op in schema.ops:
-        if op.meta is not None and op.meta.function in schema.axes:
-            parameters = ", ".join(["call", *(forms.safe(a.name) for a in op.arguments)])
-            given = ", ".join(["call", *map(str, op.meta.args), *(f"{k}={v}" for k, v in op.meta.kwargs)])
-            found.append((op.full_name, parameters, f"{op.meta.function}({given})"))
-    return found
+    ruled = [(op, op.meta) for op in schema.ops if op.meta is not None and op.meta.function in schema.axes]
+    return [call_row(op, "call", rule) for op, rule in ruled]
 
 
 def _axes_of_kinds(schema: Schema) -> list[tuple[str, str]]:
@@ -116,7 +111,7 @@ def _axes_of_kinds(schema: Schema) -> list[tuple[str, str]]:
         )
         kind = "elements" if "pointwise" in op.tags else "view" if op.is_view else word
         if kind in schema.axes_of_kinds:
-            found.append((op.full_name, f"partial(kinds.{kind}, number={number})" if number else f"kinds.{kind}"))
+            found.append((op.full_name, of_kind(kind, number)))
     return found
 
 

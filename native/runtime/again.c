@@ -2,13 +2,11 @@
  *
  * A node that saves a large result of a cheap operator is put on a list, and looked at when the next one is: once nobody else refers to the result, its
  * entry is handed to Python, which puts in its place what it is computed of. What is seen here are counts of references alone, so that nothing is asked of
- * operators in between, and a result of less than AGAIN_FROM bytes costs one comparison.
+ * operators in between, and a small result costs one comparison.
  */
 #include "engine.h"
 
-#define AGAIN_FROM ((npy_intp)1 << 20)
-#define SMALL ((npy_intp)1 << 16) /* bytes of an operand that is copied, so that later changes do not matter */
-#define WAITING 16                /* nodes that are looked at; of more, the oldest keep what they saved */
+#define WAITING 16 /* nodes that are looked at; of more, the oldest keep what they saved */
 
 typedef struct {
     PyObject *node; /* a weak reference */
@@ -18,7 +16,8 @@ typedef struct {
 static Waiting waiting[WAITING];
 static int waiting_count;
 static int is_busy; /* while the list is walked, in which finalizers or other threads may run operators: what they save is kept */
-static PyObject *forget_result, *cheap; /* what Python does with an entry; the name of what it says of a class of nodes */
+static PyObject *put_away, *cheap;   /* what Python does with entries; the name of what it says of a class of nodes */
+static Py_ssize_t large_from, small_to; /* bytes; see there */
 
 static void remove_at(int i)
 {
@@ -67,7 +66,7 @@ static int is_kept_whole(PyObject *producer)
         }
         PyObject *tensor = PyTuple_GET_ITEM(pair, 0);
         PyArrayObject *array = array_of(tensor);
-        if (array == NULL || (PyArray_NBYTES(array) > SMALL && (Py_REFCNT(pair) != 1 || !is_held_by(tensor, 1)))) {
+        if (array == NULL || (PyArray_NBYTES(array) > small_to && (Py_REFCNT(pair) != 1 || !is_held_by(tensor, 1)))) {
             return 0;
         }
     }
@@ -101,7 +100,7 @@ static int hand_over(PyObject *tensor)
             remove_at(i);
         }
     }
-    PyObject *done = entries == NULL ? NULL : PyObject_CallOneArg(forget_result, entries);
+    PyObject *done = entries == NULL ? NULL : PyObject_CallOneArg(put_away, entries);
     Py_XDECREF(entries);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
@@ -160,13 +159,13 @@ static int is_cheap(PyObject *tensor)
 
 int offer_saved(PyObject *node, PyObject *saved)
 {
-    if (forget_result == NULL || is_busy || !PyList_CheckExact(saved)) {
+    if (put_away == NULL || is_busy || !PyList_CheckExact(saved)) {
         return 0;
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(saved); i++) {
         PyObject *pair = pair_at(saved, i);
         PyArrayObject *array = pair == NULL ? NULL : array_of(PyTuple_GET_ITEM(pair, 0));
-        if (array == NULL || PyArray_NBYTES(array) < AGAIN_FROM) {
+        if (array == NULL || PyArray_NBYTES(array) < large_from) {
             continue;
         }
         int fits = is_cheap(PyTuple_GET_ITEM(pair, 0));
@@ -187,12 +186,12 @@ int offer_saved(PyObject *node, PyObject *saved)
     return 0;
 }
 
-/* connect_again(function, class): who puts entries away, and the class of what then stands in their place. */
+/* connect_again(function, class, large, small): who puts entries away, the class of what then stands in their place, and bytes of results and operands. */
 PyObject *connect_again(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *function, *cls;
-    if (!PyArg_ParseTuple(args, "OO!", &function, &PyType_Type, &cls)) {
+    if (!PyArg_ParseTuple(args, "OO!nn", &function, &PyType_Type, &cls, &large_from, &small_to)) {
         return NULL;
     }
     cheap = PyUnicode_InternFromString("is_cheap");
@@ -201,6 +200,6 @@ PyObject *connect_again(PyObject *module, PyObject *args)
         return NULL;
     }
     S.recomputed = (PyTypeObject *)Py_NewRef(cls);
-    forget_result = Py_NewRef(function);
+    put_away = Py_NewRef(function);
     Py_RETURN_NONE;
 }

@@ -20,8 +20,10 @@ from .._tensor import Tensor, version, wrap
 from .keeping import Kept
 from .node import Node
 
-_SMALL = 1 << 16
-"""Bytes of an operand that is copied; as in `again.c`."""
+LARGE = 1 << 20
+"""Bytes from which on a result is computed again."""
+SMALL = 1 << 16
+"""Bytes up to which an operand is copied, so that later changes of it do not matter."""
 
 
 class Recomputed(Kept):
@@ -75,7 +77,7 @@ def put_away(entries: list[tuple[Node, int]]) -> None:
             tensor, before = entry
             if version(tensor) != before:
                 return
-            if tensor._payload.nbytes <= _SMALL:
+            if tensor._payload.nbytes <= SMALL:
                 copies[number] = wrap(tensor._payload.copy(), tensor._dtype)
     made = Recomputed(source, copies, len(entries))
     for node, place in entries:

@@ -9,7 +9,7 @@ from .._dispatch import native
 from .._dispatch.operator import Operator
 from .._state import TLS
 from .._tensor import Tensor
-from .again import Recomputed, put_away
+from .again import LARGE, SMALL, Recomputed, put_away
 from .keeping import keep, keep_output
 from .node import attach, attach_many, edge
 from .saved import Layout
@@ -88,4 +88,4 @@ def _constant(value: Any, attribute: Any) -> Any:
 
 
 if native.extension is not None:
-    native.extension.connect_again(put_away, Recomputed)
+    native.extension.connect_again(put_away, Recomputed, LARGE, SMALL)
