@@ -16,7 +16,7 @@ from .. import _memory, _payload
 from .._device import CPU, META
 from .._rules.spec import Spec
 from .._state import TLS
-from .._tensor import Rare, Tensor, bump_version, rare_of, wrap, wrap_view
+from .._tensor import Rare, Tensor, belongs_to_inference, bump_version, rare_of, wrap, wrap_view
 from .backends import backend_of
 from .operator import Operator
 from .plans import quiet_errors, specs_of
@@ -596,4 +596,5 @@ def detached(values: tuple) -> Tensor:
     made = wrap(source._payload.view(), source._dtype)
     rare = made._rare = Rare()
     rare.shares = source
+    rare.inference = belongs_to_inference(source)
     return made
