@@ -153,12 +153,14 @@ static PyObject *cumprod_kernel(PyObject *const *args)
             memcpy(out + first, x + first, (size_t)(last - first) * sizeof(T));                                                            \
             memset(place + first, 0, (size_t)(last - first) * sizeof(npy_int64));                                                          \
             for (npy_intp k = 1; k < n; k++) {                                                                                             \
-                const T *row = x + k * inner, *best = out + (k - 1) * inner;                                                               \
-                const npy_int64 *known = place + (k - 1) * inner;                                                                          \
-                for (npy_intp i = first; i < last; i++) {                                                                                  \
+                const T *row = x + k * inner + first, *best = out + (k - 1) * inner + first;                                               \
+                const npy_int64 *known = place + (k - 1) * inner + first;                                                                  \
+                T *restrict value = out + k * inner + first;                                                                               \
+                npy_int64 *restrict at = place + k * inner + first;                                                                        \
+                for (npy_intp i = 0; i < last - first; i++) {                                                                              \
                     int takes = row[i] BETTER best[i] || row[i] != row[i];                                                                 \
-                    out[k * inner + i] = takes ? row[i] : best[i];                                                                         \
-                    place[k * inner + i] = takes ? k : known[i];                                                                           \
+                    value[i] = takes ? row[i] : best[i];                                                                                   \
+                    at[i] = takes ? k : known[i];                                                                                          \
                 }                                                                                                                          \
             }                                                                                                                              \
         }                                                                                                                                  \
