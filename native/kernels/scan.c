@@ -130,24 +130,77 @@ static PyObject *cumprod_kernel(PyObject *const *args)
 /* --- running extremes */
 
 /* Equal elements take over, and so does each NaN, which stays: the place is that of the latest. */
-#define EXTREMES(name, T, BETTER)                                                                                                          \
-    static void name(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first,        \
-                     npy_intp last)                                                                                                        \
+#define STRETCH 16 /* elements of a line that are looked at at once, and the fewest columns that are worth vectors */
+
+#define FEW_COLUMNS(name, T, BETTER)                                                                                                       \
+    PLAIN static void name##_few(const T *x, T *restrict out, npy_int64 *restrict place, npy_intp n, npy_intp inner)                       \
     {                                                                                                                                      \
-        const T *x = input;                                                                                                                \
-        T *out = output;                                                                                                                   \
-        for (npy_intp o = 0; o < outer; o++, x += n * inner, out += n * inner, place += n * inner) {                                       \
-            if (inner == 1) { /* in registers */                                                                                           \
-                T best = x[0];                                                                                                             \
-                npy_int64 at = 0;                                                                                                          \
-                for (npy_intp k = 0; k < n; k++) {                                                                                         \
+        memcpy(out, x, (size_t)inner * sizeof(T));                                                                                         \
+        memset(place, 0, (size_t)inner * sizeof(npy_int64));                                                                               \
+        for (npy_intp i = inner, k = 1; k < n; k++) {                                                                                      \
+            for (const npy_intp end = i + inner; i < end; i++) {                                                                           \
+                if (x[i] BETTER out[i - inner] || x[i] != x[i]) {                                                                          \
+                    out[i] = x[i];                                                                                                         \
+                    place[i] = k;                                                                                                          \
+                }                                                                                                                          \
+                else {                                                                                                                     \
+                    out[i] = out[i - inner];                                                                                               \
+                    place[i] = place[i - inner];                                                                                           \
+                }                                                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+
+#define EXTREMES(name, suffix, TARGET, T, BETTER, PASSES)                                                                                  \
+    TARGET static void name##_line##suffix(const T *x, T *restrict out, npy_int64 *restrict place, npy_intp n)                             \
+    {                                                                                                                                      \
+        T best = x[0];                                                                                                                     \
+        npy_int64 at = 0;                                                                                                                  \
+        for (npy_intp start = 0, stop; start < n; start = stop) {                                                                          \
+            stop = n - start < STRETCH ? n : start + STRETCH;                                                                              \
+            if (stop - start == STRETCH) {                                                                                                 \
+                int takes = 0;                                                                                                             \
+                for (int i = 0; i < STRETCH; i++) {                                                                                        \
+                    takes |= !(best PASSES x[start + i]);                                                                                  \
+                }                                                                                                                          \
+                if (!takes) {                                                                                                              \
+                    for (int i = 0; i < STRETCH; i++) {                                                                                    \
+                        out[start + i] = best;                                                                                             \
+                        place[start + i] = at;                                                                                             \
+                    }                                                                                                                      \
+                    continue;                                                                                                              \
+                }                                                                                                                          \
+            }                                                                                                                              \
+            const T best_before = best;                                                                                                    \
+            const npy_int64 at_before = at;                                                                                                \
+            int has_nan = best != best;                                                                                                    \
+            for (npy_intp k = start; k < stop; k++) { /* without branches, of which half would be guessed wrong */                         \
+                const T here = x[k];                                                                                                       \
+                const npy_int64 mask = -(npy_int64) !(best PASSES here);                                                                   \
+                has_nan |= here != here;                                                                                                   \
+                out[k] = best = best PASSES here ? best : here;                                                                            \
+                place[k] = at = (k & mask) | (at & ~mask);                                                                                 \
+            }                                                                                                                              \
+            if (has_nan) { /* anew, since a NaN lets everything pass */                                                                    \
+                best = best_before, at = at_before;                                                                                        \
+                for (npy_intp k = start; k < stop; k++) {                                                                                  \
                     if (x[k] BETTER best || x[k] != x[k]) {                                                                                \
-                        best = x[k];                                                                                                       \
-                        at = k;                                                                                                            \
+                        best = x[k], at = k;                                                                                               \
                     }                                                                                                                      \
                     out[k] = best;                                                                                                         \
                     place[k] = at;                                                                                                         \
                 }                                                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    TARGET static void name##suffix(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner,         \
+                                    npy_intp first, npy_intp last)                                                                         \
+    {                                                                                                                                      \
+        const T *x = input;                                                                                                                \
+        T *out = output;                                                                                                                   \
+        for (npy_intp o = 0; o < outer; o++, x += n * inner, out += n * inner, place += n * inner) {                                       \
+            if (inner < STRETCH) {                                                                                                         \
+                inner == 1 ? name##_line##suffix(x, out, place, n) : name##_few(x, out, place, n, inner);                                  \
                 continue;                                                                                                                  \
             }                                                                                                                              \
             memcpy(out + first, x + first, (size_t)(last - first) * sizeof(T));                                                            \
@@ -157,23 +210,52 @@ static PyObject *cumprod_kernel(PyObject *const *args)
                 const npy_int64 *known = place + (k - 1) * inner + first;                                                                  \
                 T *restrict value = out + k * inner + first;                                                                               \
                 npy_int64 *restrict at = place + k * inner + first;                                                                        \
-                for (npy_intp i = 0; i < last - first; i++) {                                                                              \
-                    int takes = row[i] BETTER best[i] || row[i] != row[i];                                                                 \
-                    value[i] = takes ? row[i] : best[i];                                                                                   \
-                    at[i] = takes ? k : known[i];                                                                                          \
+                for (npy_intp i = 0; i < last - first; i++) { /* without branches, as vectors want it */                                   \
+                    const T here = row[i], before = best[i];                                                                               \
+                    const int takes = (here BETTER before) | (here != here);                                                               \
+                    const npy_int64 mask = -(npy_int64)takes, was = known[i];                                                              \
+                    value[i] = takes ? here : before;                                                                                      \
+                    at[i] = (k & mask) | (was & ~mask);                                                                                    \
                 }                                                                                                                          \
             }                                                                                                                              \
         }                                                                                                                                  \
     }
 
-EXTREMES(largest_float, float, >=)
-EXTREMES(largest_double, double, >=)
-EXTREMES(largest_int64, npy_int64, >=)
-EXTREMES(smallest_float, float, <=)
-EXTREMES(smallest_double, double, <=)
-EXTREMES(smallest_int64, npy_int64, <=)
+#if HAS_WIDE
+#define VARIANTS(name, T, BETTER, PASSES)                                                                                                  \
+    FEW_COLUMNS(name, T, BETTER)                                                                                                           \
+    EXTREMES(name, , PLAIN, T, BETTER, PASSES)                                                                                             \
+    EXTREMES(name, _wide, WIDE, T, BETTER, PASSES)
+#define VARIANTS_OF(name) {name, name##_wide}
+#else
+#define VARIANTS(name, T, BETTER, PASSES)                                                                                                  \
+    FEW_COLUMNS(name, T, BETTER)                                                                                                           \
+    EXTREMES(name, , PLAIN, T, BETTER, PASSES)
+#define VARIANTS_OF(name) {name, name}
+#endif
+
+#define OF_TYPE(name, T)                                                                                                                   \
+    VARIANTS(largest_##name, T, >=, >)                                                                                                     \
+    VARIANTS(smallest_##name, T, <=, <)
+
+OF_TYPE(float, float)
+OF_TYPE(double, double)
+OF_TYPE(int64, npy_int64)
+OF_TYPE(int32, npy_int32)
+OF_TYPE(int16, npy_int16)
+OF_TYPE(int8, npy_int8)
+OF_TYPE(uint8, npy_uint8)
 
 typedef void (*Extremes)(const void *input, void *output, npy_int64 *place, npy_intp outer, npy_intp n, npy_intp inner, npy_intp first, npy_intp last);
+
+#define OF_KINDS(order)                                                                                                                    \
+    {                                                                                                                                      \
+        VARIANTS_OF(order##_float), VARIANTS_OF(order##_double), VARIANTS_OF(order##_int64), VARIANTS_OF(order##_int32),                   \
+            VARIANTS_OF(order##_int16), VARIANTS_OF(order##_int8), VARIANTS_OF(order##_uint8), VARIANTS_OF(order##_uint8) /* bool */       \
+    }
+
+/* One row for each kind: plain, and with AVX2. */
+static const Extremes largest[KINDS][2] = OF_KINDS(largest), smallest[KINDS][2] = OF_KINDS(smallest);
 
 typedef struct {
     Extremes run;
@@ -196,12 +278,11 @@ static void extremes_part(void *work, npy_intp begin, npy_intp end)
 }
 
 /* self, dim: (values, places). */
-static PyObject *extremes(PyObject *const *args, Extremes of_float, Extremes of_double, Extremes of_int64)
+static PyObject *extremes(PyObject *const *args, const Extremes (*of_kinds)[2])
 {
-    int kind = kind_of(args[0]);
-    Extremes run = kind == KIND_FLOAT ? of_float : kind == KIND_DOUBLE ? of_double : kind == KIND_INT64 ? of_int64 : NULL;
+    const int kind = kind_of(args[0]);
     PyArrayObject *x = (PyArrayObject *)args[0];
-    int at = run == NULL || !PyArray_NDIM(x) || !PyArray_SIZE(x) ? -1 : as_dim(args[1], PyArray_NDIM(x));
+    int at = kind < 0 || !PyArray_NDIM(x) || !PyArray_SIZE(x) ? -1 : as_dim(args[1], PyArray_NDIM(x));
     if (at < 0) {
         return NULL;
     }
@@ -217,6 +298,7 @@ static PyObject *extremes(PyObject *const *args, Extremes of_float, Extremes of_
         void *to = PyArray_DATA((PyArrayObject *)values);
         npy_int64 *place = PyArray_DATA((PyArrayObject *)places);
         PyThreadState *thread = PyArray_SIZE(x) >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
+        const Extremes run = of_kinds[kind][S.vectors > 0];
         ExtremesRun all = {run, from, to, place, outer, n, inner, PyArray_ITEMSIZE(x), is_by_columns(outer, inner, PyArray_ITEMSIZE(x))};
         share(extremes_part, &all, all.by_columns, outer, n, inner);
         if (thread != NULL) {
@@ -229,12 +311,12 @@ static PyObject *extremes(PyObject *const *args, Extremes of_float, Extremes of_
 
 static PyObject *cummax_kernel(PyObject *const *args)
 {
-    return extremes(args, largest_float, largest_double, largest_int64);
+    return extremes(args, largest);
 }
 
 static PyObject *cummin_kernel(PyObject *const *args)
 {
-    return extremes(args, smallest_float, smallest_double, smallest_int64);
+    return extremes(args, smallest);
 }
 
 const KernelEntry scan_kernels[] = {

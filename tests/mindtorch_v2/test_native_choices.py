@@ -62,12 +62,51 @@ def test_distinct_elements(dtype: Any) -> None:
 
 
 @needs_extension
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_running_extremes(dtype: Any) -> None:
     x = _rows(dtype, (3, 6, 4), 4)
     for array, dim in itertools.product((x, x.transpose(2, 0, 1), x[:, ::2]), range(-3, 3)):
         _agree(scan.cummax, array, dim)
         _agree(scan.cummin, array, dim)
+
+
+def _extremes_of(line: np.ndarray, largest: bool) -> list[int]:
+    """Where the running extremes of a line are: the latest of equal ones, and the latest NaN from the first on."""
+    places, at = [], 0
+    for k, here in enumerate(line):
+        best = line[at]
+        if here != here or (best == best and (here >= best if largest else here <= best)):
+            at = k
+        places.append(at)
+    return places
+
+
+@needs_extension
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [(5, 70), (70, 5), (3, 70, 33), (2, 40, 16), (1, 17), (100, 15)])
+def test_running_extremes_of_longer_lines(dtype: Any, size: tuple[int, ...], vectors: int) -> None:
+    make = np.random.default_rng(7)
+    if not np.issubdtype(dtype, np.floating):
+        _check_extremes(make.integers(0, 2, size).astype(dtype))
+        _check_extremes(make.integers(0, 60, size).astype(dtype))
+        return
+    for spread, nans in itertools.product((1, 30), (0, 0.01)):
+        x = (make.standard_normal(size) * spread).astype(dtype)
+        x[make.random(size) < 0.2] = 0.0
+        x[make.random(size) < 0.2] = -0.0
+        x[make.random(size) < nans] = np.nan
+        _check_extremes(x)
+
+
+def _check_extremes(x: np.ndarray) -> None:
+    for dim, (kernel, largest) in itertools.product(range(x.ndim), ((scan.cummax, True), (scan.cummin, False))):
+        values, places = kernel(x, dim)
+        wanted = np.apply_along_axis(_extremes_of, dim, x, largest)
+        assert np.array_equal(places, wanted)
+        taken = np.take_along_axis(x, wanted, dim)
+        assert values.dtype == x.dtype
+        assert np.array_equal(values, taken, equal_nan=x.dtype.kind == "f")
+        assert x.dtype.kind != "f" or np.array_equal(np.signbit(values), np.signbit(taken))
 
 
 @needs_extension

@@ -44,7 +44,10 @@ def test_results_of_inference_mode_are_inference_tensors() -> None:
     assert all(one.is_inference() for one in (made[0].detach(), made[0].data, made[0][0]))
     assert not x.data.is_inference()
     for _ in range(3):
-        assert all(one.is_inference() for one in (made[0].detach(), below[0].detach(), below[0].detach().t(), made[0].split(1)[0]))
+        assert all(
+            one.is_inference()
+            for one in (made[0].detach(), below[0].detach(), below[0].detach().t(), made[0].split(1)[0])
+        )
         assert not any(one.is_inference() for one in (x.detach(), x.t().detach(), made[0] + 1, made[0].clone()))
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
         made[0].add_(1)
