@@ -353,8 +353,19 @@ static PyObject *masked_scatter_kernel(PyObject *const *args)
     static npy_intp name(const void *from, npy_intp n, npy_int64 *places)   \
     {                                                                       \
         const T *x = from;                                                  \
-        npy_intp count = 0;                                                 \
-        for (npy_intp i = 0; i < n; i++) {                                  \
+        npy_intp count = 0, i = 0;                                          \
+        for (; i <= n - 8; i += 8) {                                        \
+            npy_uint64 word;                                                \
+            memcpy(&word, x + i, 8);                                        \
+            if (sizeof(T) == 1 && word == 0) {                              \
+                continue;                                                   \
+            }                                                               \
+            for (npy_intp j = i; j < i + 8; j++) {                          \
+                places[count] = j;                                          \
+                count += x[j] != 0;                                         \
+            }                                                               \
+        }                                                                   \
+        for (; i < n; i++) {                                                \
             places[count] = i;                                              \
             count += x[i] != 0;                                             \
         }                                                                   \
