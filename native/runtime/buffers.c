@@ -1,4 +1,5 @@
-/* Memory of large results: pages that were freed are kept for the next ones (extents.c), since the page faults of fresh memory take longer than most operators.
+/* Memory of results: of large ones, pages that were freed are kept for the next ones (extents.c), since the page faults of fresh memory take longer than most
+ * operators; of smaller ones, blocks of malloc that begin at a cache line.
  *
  * A handler of numpy's memory (NEP 49). Only arrays that the extension makes are given it; numpy remembers it in the array, frees by it, and tells
  * tracemalloc of it like of any other.
@@ -16,6 +17,7 @@ typedef struct {
 } Head;
 
 #define HEAD 64
+#define TRACE_DOMAIN 389047 /* numpy's, of tracemalloc */
 
 static inline Head *head_of(void *block)
 {
@@ -156,42 +158,67 @@ int leave_buffers(PyObject *before)
     return before == NULL ? 0 : leave(before);
 }
 
-/* Numpy makes the array: of zeros, or like another one, which says the order of its memory, or of a shape. A reference to `descr` is taken over. */
-static PyObject *array_by(int ndim, const npy_intp *dims, PyArray_Descr *descr, int zeroed, PyArrayObject *like, NPY_ORDER order)
+/* Whether numpy's memory is nobody else's now. */
+static int is_default_handler(void)
 {
-    PyObject *before;
-    if (enter(&before) < 0) {
-        Py_XDECREF(descr);
+    PyObject *now = PyDataMem_GetHandler();
+    Py_XDECREF(now);
+    PyErr_Clear(); /* numpy says again what is wrong with it, when it takes memory itself */
+    return now != NULL && now == PyDataMem_DefaultHandler;
+}
+
+/* The array of a block, which numpy frees by the handler as if it had taken it there; NULL where it is to take memory itself, and says what is wrong. */
+static PyObject *array_at(void *block, size_t bytes, int ndim, const npy_intp *dims, const npy_intp *strides, PyArray_Descr *descr)
+{
+    Py_INCREF(descr);
+    PyObject *made = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, strides, block, NPY_ARRAY_DEFAULT, NULL);
+    if (made == NULL) {
+        buffer_free(NULL, block, bytes);
         return NULL;
     }
-    PyObject *made = like != NULL ? PyArray_NewLikeArray(like, order, descr, 0)
-                     : zeroed     ? PyArray_Zeros(ndim, dims, descr, 0)
-                                  : PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);
-    if (before != NULL && leave(before) < 0) {
-        Py_CLEAR(made);
-    }
+    PyArray_ENABLEFLAGS((PyArrayObject *)made, NPY_ARRAY_OWNDATA);
+    ((PyArrayObject_fields *)made)->mem_handler = Py_NewRef(capsule);
+    PyTraceMalloc_Track(TRACE_DOMAIN, (uintptr_t)block, bytes);
     return made;
 }
 
-PyObject *buffer_array(int ndim, const npy_intp *dims, PyArray_Descr *descr)
+PyObject *buffer_array(int ndim, const npy_intp *dims, const npy_intp *strides, PyArray_Descr *descr, size_t bytes)
 {
+    void *block = in_use && is_default_handler() ? block_of(bytes, 0) : NULL;
+    if (block != NULL) {
+        return array_at(block, bytes, ndim, dims, strides, descr);
+    }
     Py_INCREF(descr);
-    return array_by(ndim, dims, descr, 0, NULL, 0);
+    return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, strides, NULL, 0, NULL);
 }
 
 PyObject *buffer_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr)
 {
+    size_t bytes = (size_t)PyDataType_ELSIZE(descr);
+    for (int d = 0; d < ndim; d++) {
+        bytes *= (size_t)dims[d];
+    }
+    void *block = bytes >= ALIGNED_FROM && in_use && is_default_handler() ? block_of(bytes, 1) : NULL;
+    if (block != NULL) {
+        return array_at(block, bytes, ndim, dims, NULL, descr);
+    }
     Py_INCREF(descr);
-    return array_by(ndim, dims, descr, 1, NULL, 0);
+    return PyArray_Zeros(ndim, dims, descr, 0);
 }
 
 PyObject *buffer_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr)
 {
     descr = (PyArray_Descr *)Py_NewRef((PyObject *)(descr == NULL ? PyArray_DESCR(like) : descr));
-    if (PyArray_SIZE(like) * PyDataType_ELSIZE(descr) < BUFFER_FROM) {
-        return PyArray_NewLikeArray(like, order, descr, 0);
+    PyObject *before = NULL;
+    if (PyArray_SIZE(like) * PyDataType_ELSIZE(descr) >= ALIGNED_FROM && enter(&before) < 0) {
+        Py_DECREF(descr);
+        return NULL;
     }
-    return array_by(0, NULL, descr, 0, like, order);
+    PyObject *made = PyArray_NewLikeArray(like, order, descr, 0);
+    if (before != NULL && leave(before) < 0) {
+        Py_CLEAR(made);
+    }
+    return made;
 }
 
 void *scratch_take(size_t size)

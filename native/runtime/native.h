@@ -30,7 +30,8 @@
 #define MAX_DTYPES 32
 #define RELEASE_GIL 32768 /* elements from which a loop runs without the GIL */
 
-#define BUFFER_FROM 262144 /* bytes from which memory comes from buffers.c */
+#define BUFFER_FROM 262144 /* bytes from which memory is of pages that are kept (buffers.c) */
+#define ALIGNED_FROM 1024  /* bytes from which it begins at a cache line: vectors that lie across two lines take twice as long to read */
 
 #define INTERNAL __attribute__((visibility("hidden")))
 
@@ -317,8 +318,8 @@ static inline int dense_width(PyObject *object)
     return float_width((PyArrayObject *)object);
 }
 
-/* A new array of at least BUFFER_FROM bytes, in memory that is kept when it is freed (buffers.c). */
-INTERNAL PyObject *buffer_array(int ndim, const npy_intp *dims, PyArray_Descr *descr);
+/* A new array of so many bytes, at least ALIGNED_FROM, in memory of buffers.c; dense, with the strides in bytes of C's order where these are NULL. */
+INTERNAL PyObject *buffer_array(int ndim, const npy_intp *dims, const npy_intp *strides, PyArray_Descr *descr, size_t bytes);
 INTERNAL PyObject *empty_array(PyObject *module, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *keep_buffers(PyObject *module, PyObject *limit);
 INTERNAL PyObject *age_buffers(PyObject *module, PyObject *unused);
@@ -330,8 +331,8 @@ static inline PyObject *new_array(int ndim, const npy_intp *dims, PyArray_Descr 
     for (int d = 0; d < ndim; d++) {
         bytes *= (size_t)dims[d];
     }
-    if (bytes >= BUFFER_FROM) {
-        return buffer_array(ndim, dims, descr);
+    if (bytes >= ALIGNED_FROM) {
+        return buffer_array(ndim, dims, NULL, descr, bytes);
     }
     Py_INCREF(descr);
     return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);

@@ -119,12 +119,8 @@ PyArrayObject *empty_result(const Result *result)
     if (bytes != reach) {
         return NULL; /* not dense: Python makes these */
     }
-    if (bytes >= BUFFER_FROM) {
-        npy_intp flat = bytes / PyDataType_ELSIZE(result->descr);
-        PyArrayObject *root = (PyArrayObject *)new_array(1, &flat, result->descr);
-        PyObject *view = root == NULL ? NULL : new_view(root, result->ndim, result->dims, result->strides, PyArray_BYTES(root));
-        Py_XDECREF((PyObject *)root);
-        return (PyArrayObject *)view;
+    if (bytes >= ALIGNED_FROM) {
+        return (PyArrayObject *)buffer_array(result->ndim, result->dims, result->strides, result->descr, (size_t)bytes);
     }
     Py_INCREF(result->descr);
     return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, result->ndim, result->dims, result->strides, NULL, 0, NULL);

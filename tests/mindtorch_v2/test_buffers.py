@@ -111,6 +111,44 @@ def test_others_are_not():
     assert get_handler_name() == "default_allocator"
 
 
+def test_smaller_results_begin_at_a_cache_line():
+    for elements in (256, 300, 1000, 5001, 2**16 - 1):
+        a = torch.ones(elements)
+        square = torch.ones(3, elements)
+        made = {
+            "ones": a,
+            "zeros": torch.zeros(elements),
+            "ufunc": a + a,
+            "loop": a.tanh(),
+            "truths": torch.ones(1024 + elements) > 0,
+            "randn": torch.randn(elements),
+            "converted": a.double(),
+            "transposed": square.t() + 1,
+            "like": torch.empty_like(square.t()),
+            "copy": square.t().clone(),
+            "whole": torch.arange(elements),
+            "list": torch.tensor([1.0] * elements),
+        }
+        for name, one in made.items():
+            owner = _memory.owner(one.numpy())
+            assert one.data_ptr() % 64 == 0, name
+            assert get_handler_name(owner) == OURS and owner.flags.owndata and owner.flags.writeable, name
+    assert get_handler_name() == "default_allocator"
+
+
+def test_smaller_results_are_traced_and_freed():
+    a = torch.ones(10_000)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        held = [a + 1 for _ in range(10)]
+        assert 400_000 <= tracemalloc.get_traced_memory()[0] - before < 440_000
+        del held
+        assert tracemalloc.get_traced_memory()[0] - before < 20_000
+    finally:
+        tracemalloc.stop()
+
+
 def test_freed_memory_is_used_again():
     a = torch.ones(LARGE)
     address = (a + a).data_ptr()
