@@ -14,7 +14,7 @@ TORCH := torch==2.13.0
 
 PYTHONS ?= $(foreach minor,10 11 12 13 14,$(shell python3.$(minor) -c 'import sys; print(sys.executable)' 2>/dev/null))
 WHEELS := .venv/wheels
-WHEEL_LIMIT := 3500000
+WHEEL_LIMIT := 3650000
 
 .PHONY: check-wheel check-speed test-all test-install sanitize check-npu conformance demo docs wheels test-ecosystem test test-distributed test-npu test-properties codegen codegen-check check-signatures lint format record benchmarks emulator clean
 

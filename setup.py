@@ -37,10 +37,6 @@ WORKSHOP = {
 PROTOTYPES = Path("schema/aclnn.yaml")
 # Note [The same bits] in this file: products and sums that are written apart stay apart.
 UNCONTRACTED = (KERNELS / "block_loops.c").as_posix()
-# Kernels most of whose code finds out what to do, or whose loops wait for memory: a third smaller at -O2, and as fast.
-BRIEF = "apply blocks continuous conv creation distance fourier lines pad patches places reduce_walk scatter views"
-# Loops of few turns that gain by being unrolled whole, short remainders of rows among them; elsewhere that takes space alone.
-UNROLLED = "factor fourier_lines order rank reduce softmax"
 
 
 class WithGenerated(build_py):
@@ -75,29 +71,15 @@ class Packed(bdist_wheel):
         packed.replace(wheel)
 
 
-def _own_flags() -> dict[str, list[str]]:
-    """The flags of single sources, which follow those of all."""
-    vectorised = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
-    return {
-        UNCONTRACTED: ["-ffp-contract=off"],
-        **{path.as_posix(): ["-O2"] for path in RUNTIME.glob("*.c")},
-        **{_kernel(name): vectorised for name in BRIEF.split()},
-        **{_kernel(name): ["--param", "max-completely-peeled-insns=200"] for name in UNROLLED.split()},
-    }
-
-
-def _kernel(name: str) -> str:
-    return (KERNELS / f"{name}.c").as_posix()
-
-
 class Build(build_ext):
-    """Compiles sources side by side, some with flags of their own: see `_own_flags`."""
+    """Compiles sources side by side: one with a further flag, and those without loops over elements for size as well as for speed."""
 
     def build_extension(self, ext: Extension) -> None:
         made = self.get_ext_fullpath(ext.name)
         if not (self.force or newer_group([*ext.sources, *ext.depends], made, "newer")):
             return
-        further = _own_flags()
+        further = {UNCONTRACTED: ["-ffp-contract=off"]}
+        further |= {path.as_posix(): ["-O2"] for path in RUNTIME.glob("*.c")}
         include = [*ext.include_dirs, *(self.include_dirs or [])]
         work = [
             ([source], [*ext.extra_compile_args, *further.get(source, [])]) for source in [UNCONTRACTED, *ext.sources]
@@ -137,13 +119,12 @@ setup(
             include_dirs=[numpy.get_include(), RUNTIME.as_posix(), KERNELS.as_posix(), LOOPS.as_posix()],
             extra_compile_args=[
                 "-O3",
+                # Short loops in one line of the cache of decoded instructions, whatever stands before them.
+                *("-falign-functions=64", "-falign-loops=32"),
                 "-Werror=implicit-function-declaration",
                 "-fno-math-errno",
                 "-fno-trapping-math",
                 "-ffp-contract=fast",
-                # Remainders of loops unrolled whole, and code padded to where jumps lead: a tenth of the extension, and no faster.
-                *("--param", "max-completely-peeled-insns=50"),
-                *("-fno-align-loops", "-fno-align-jumps", "-fno-align-labels", "-falign-functions=1"),
                 "-g0",  # Python's own flags ask for what debuggers read, of twice the size
                 "-fno-asynchronous-unwind-tables",  # for exceptions, of which C has none: a twentieth of the extension
             ],
