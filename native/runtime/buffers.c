@@ -158,16 +158,19 @@ int leave_buffers(PyObject *before)
     return before == NULL ? 0 : leave(before);
 }
 
-/* Whether numpy's memory is nobody else's now. */
+/* Whether nobody has a handler of their own now. */
 static int is_default_handler(void)
 {
     PyObject *now = PyDataMem_GetHandler();
-    Py_XDECREF(now);
-    PyErr_Clear(); /* numpy says again what is wrong with it, when it takes memory itself */
-    return now != NULL && now == PyDataMem_DefaultHandler;
+    if (now == NULL) {
+        PyErr_Clear(); /* numpy says again what is wrong with it, when it takes memory itself */
+        return 0;
+    }
+    Py_DECREF(now);
+    return now == PyDataMem_DefaultHandler;
 }
 
-/* The array of a block, which numpy frees by the handler as if it had taken it there; NULL where it is to take memory itself, and says what is wrong. */
+/* The array of a block, which numpy frees by the handler as if it had taken it there: cheaper than to put the handler in force for a call. */
 static PyObject *array_at(void *block, size_t bytes, int ndim, const npy_intp *dims, const npy_intp *strides, PyArray_Descr *descr)
 {
     Py_INCREF(descr);
