@@ -3,16 +3,27 @@
 #include "reduce.h"
 #include "gemm.h"
 
+/* A copy of a known size is an instruction, of any other a call. */
+#define FILL(size)                                                  \
+    for (npy_intp i = 0; i < count; i++) {                          \
+        memcpy(states + i * (size), pass->start.bytes, (size));     \
+    }                                                               \
+    break
+
 static inline void start_states(const Pass *pass, char *states, npy_intp count)
 {
-    if (pass->size == 8) {
-        for (npy_intp i = 0; i < count; i++) {
-            memcpy(states + i * 8, pass->start.bytes, 8);
-        }
-        return;
-    }
-    for (npy_intp i = 0; i < count; i++) {
-        memcpy(states + i * pass->size, pass->start.bytes, (size_t)pass->size);
+    switch (pass->size) {
+    case 1:
+        memset(states, pass->start.bytes[0], (size_t)count);
+        break;
+    case 2:
+        FILL(2);
+    case 4:
+        FILL(4);
+    case 8:
+        FILL(8);
+    default:
+        FILL((size_t)pass->size);
     }
 }
 
