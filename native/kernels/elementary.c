@@ -43,19 +43,27 @@ VECTOR signed_as(__m512 magnitude, __m512 x)
         _mm512_ternarylogic_epi32(_mm512_castps_si512(magnitude), _mm512_castps_si512(x), _mm512_set1_epi32(0x7FFFFFFF), 0xE4));
 }
 
+/* 1 + e for sigmoids, and what that loses: nothing of an e whose square would be less than the least normal number, which takes many times as long. */
+VECTOR beside_one(__m512 e, __m512 *lost)
+{
+    __m512 one = ALL(1.0f), felt = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(e, ALL(9.31322575e-10f), _CMP_NLT_UQ), e), sum = _mm512_add_ps(one, felt);
+    *lost = _mm512_sub_ps(felt, _mm512_sub_ps(sum, one));
+    return sum;
+}
+
 VECTOR float_sigmoid(__m512 x)
 {
     __mmask16 below = _mm512_movepi32_mask(_mm512_castps_si512(x));
-    __m512 one = ALL(1.0f), e = exponential_beside_one(x, below), sum = _mm512_add_ps(one, e), above = _mm512_mask_mov_ps(one, below, e);
-    return quotient(above, sum, _mm512_sub_ps(e, _mm512_sub_ps(sum, one)));
+    __m512 lost, e = exponential_beside_one(x, below), sum = beside_one(e, &lost);
+    return quotient(_mm512_mask_mov_ps(ALL(1.0f), below, e), sum, lost);
 }
 
 /* x / (1 + exp(-x)), from exp(-|x|). Zeros keep their sign, and infinities have no remainder. */
 VECTOR float_silu(__m512 x)
 {
     __mmask16 below = _mm512_movepi32_mask(_mm512_castps_si512(x));
-    __m512 one = ALL(1.0f), e = exponential_beside_one(x, below), sum = _mm512_add_ps(one, e), above = _mm512_mask_mul_ps(x, below, x, e);
-    __m512 r = reciprocal(sum), q = _mm512_mul_ps(above, r), lost = _mm512_sub_ps(e, _mm512_sub_ps(sum, one));
+    __m512 lost, e = exponential_beside_one(x, below), sum = beside_one(e, &lost), above = _mm512_mask_mul_ps(x, below, x, e);
+    __m512 r = reciprocal(sum), q = _mm512_mul_ps(above, r);
     __mmask16 usual = ~_mm512_fpclass_ps_mask(q, 0x1E);
     return _mm512_mask3_fmadd_ps(LESS_FMA(q, lost, LESS_FMA(q, sum, above)), r, q, usual);
 }

@@ -33,8 +33,8 @@ INLINED T NAME(smaller)(T a, T b)
 INLINED T NAME(sigmoid)(T x)
 {
     T e = NAME(exponential)(-NAME(fabs)(x));
-    T sum = 1 + e;
-    return NAME(quotient)(x < 0 ? e : (T)1, sum, e - (sum - 1));
+    T sum = 1 + e, lost = e < UNFELT ? 0 : e - (sum - 1);
+    return NAME(quotient)(x < 0 ? e : (T)1, sum, lost);
 }
 
 INLINED T NAME(silu)(T x)

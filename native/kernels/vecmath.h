@@ -291,14 +291,18 @@ INLINED T NAME(log)(T x)
     return x > 0 ? result : x == 0 ? -(T)INFINITY : (T)NAN;
 }
 
+/* What is nothing beside 1, nor is its square beside it: below that squares become less than the least normal number, which processors take many times as
+ * long for. */
+#define UNFELT CONSTANT(8.673617379884035e-19, 9.31322575e-10f)
+
 /* The logarithm of u = 1 + x, and what u lost. */
 INLINED T NAME(log1p)(T x)
 {
-    T u = 1 + x, k, m = NAME(mantissa)(u, &k);
-    T lost = (x > 1 ? 1 - (u - x) : x - (u - 1)) / u;
-    T result = NAME(logarithm_of_parts)(k, k == 0 ? x : m - 1, k == 0 ? 0 : lost);
+    T u = 1 + x, k, m = NAME(mantissa)(u, &k), a = MAGNITUDE(x);
+    T lost = (x > 1 ? 1 - (u - x) : x - (u - 1)) / u, near = a < UNFELT ? 0 : x;
+    T result = NAME(logarithm_of_parts)(k, k == 0 ? near : m - 1, k == 0 ? 0 : lost);
     result = x < (T)INFINITY ? result : x;
-    result = x == 0 ? x : result;
+    result = a < UNFELT ? x : result;
     return x > -1 ? result : x == -1 ? -(T)INFINITY : (T)NAN;
 }
 
