@@ -181,4 +181,26 @@ WIDEST static inline __m512 of_f16(__m256i x)
 WIDEST_ROWS(b16, B16_to_F32, F32_to_B16)
 WIDEST_ROWS(f16, f16_to_f32, f32_to_f16)
 
+#define INTO_B16(KIND)                                                                                                                     \
+    static void KIND##_into_B16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                              \
+    {                                                                                                                                      \
+        const Row narrow = S.vectors > 1 ? widest_f32_to_b16 : wide_f32_to_b16;                                                            \
+        float space[VIA];                                                                                                                  \
+        for (; n > 0; n -= VIA, to += VIA * to_step, from += VIA * from_step) {                                                            \
+            KIND##_to_F32((char *)space, 4, from, from_step, n < VIA ? n : VIA);                                                           \
+            narrow(to, to_step, (const char *)space, 4, n < VIA ? n : VIA);                                                                \
+        }                                                                                                                                  \
+    }
+
+INTO_B16(BOOL)
+INTO_B16(U8)
+INTO_B16(I8)
+INTO_B16(I16)
+INTO_B16(I32)
+INTO_B16(I64)
+INTO_B16(F64)
+
+/* From float32 and bfloat16 itself there are rows above. */
+static const Row into_b16[KIND_F16] = {BOOL_into_B16, U8_into_B16, I8_into_B16, I16_into_B16, I32_into_B16, I64_into_B16, NULL, F64_into_B16, NULL};
+
 #endif

@@ -191,8 +191,9 @@ static inline npy_uint16 to_b16(float x)
 #define WRITE_F64(from, x) (double)(x)
 #define WRITE_B16(from, x) to_b16((float)(x))
 
-#define CONVERT(FROM, TO)                                                                                                                  \
-    static void FROM##_to_##TO(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                               \
+#define CONVERT(FROM, TO) CONVERT_BY(FROM, TO, FROM##_to_##TO, )
+#define CONVERT_BY(FROM, TO, name, TARGET)                                                                                                 \
+    TARGET static void name(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                  \
     {                                                                                                                                      \
         if (to_step == sizeof(T_##TO) && from_step == sizeof(T_##FROM)) {                                                                  \
             T_##TO *restrict y = (T_##TO *)to;                                                                                             \
@@ -238,6 +239,18 @@ static const Row conversions[KIND_F16][KIND_F16] = {
 };
 
 #if HAS_WIDE
+/* Integers into narrower ones and truths, which plain processors have no instructions for. */
+#define NARROW(FROM)                                                                                                                       \
+    CONVERT_BY(FROM, BOOL, wide_##FROM##_to_BOOL, WIDE)                                                                                    \
+    CONVERT_BY(FROM, U8, wide_##FROM##_to_U8, WIDE)                                                                                        \
+    CONVERT_BY(FROM, I8, wide_##FROM##_to_I8, WIDE)                                                                                        \
+    CONVERT_BY(FROM, I16, wide_##FROM##_to_I16, WIDE)                                                                                      \
+    static const Row narrow_##FROM[] = {                                                                                                   \
+        [KIND_BOOL] = wide_##FROM##_to_BOOL, [KIND_U8] = wide_##FROM##_to_U8, [KIND_I8] = wide_##FROM##_to_I8, [KIND_I16] = wide_##FROM##_to_I16};
+
+NARROW(I32)
+NARROW(I64)
+
 #include "half_rows.h"
 #include "truth_rows.h"
 #endif
@@ -260,6 +273,12 @@ Row row_between(PyArray_Descr *from, PyArray_Descr *to)
             return source == KIND_F32 ? widest_f32_to_b16 : widest_b16_to_f32;
         }
         return source == KIND_F32 ? wide_f32_to_b16 : wide_b16_to_f32;
+    }
+    if (S.vectors > 0 && target == KIND_B16 && source < KIND_F16 && into_b16[source] != NULL) {
+        return into_b16[source];
+    }
+    if (S.vectors > 0 && target <= KIND_I16 && (source == KIND_I32 || source == KIND_I64)) {
+        return source == KIND_I32 ? narrow_I32[target] : narrow_I64[target];
     }
     if (source == KIND_F16 || target == KIND_F16) {
         if (S.vectors > 1 && (source == KIND_F32 || target == KIND_F32)) {

@@ -1,4 +1,5 @@
 /* Kernels that find the values that differ, with their numbers and where they are. A NaN differs from every other. */
+#include "../runtime/extents.h"
 #include "order.h"
 
 /* Keeps of n values the first of each run of equal ones, with the run's length; `inverse` gets the number of each element's run. `places` are those
@@ -9,17 +10,18 @@
         T *v = values;                                                                                                                     \
         npy_intp found = 0;                                                                                                                \
         T before = 0;                                                                                                                      \
-        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
+        for (npy_intp i = 0; i < n; i++) { /* what is written stays if the element differs, else the next one takes its place */           \
             const T value = v[i];                                                                                                          \
-            if (!i || DIFFER(value, before)) {                                                                                             \
-                v[found] = value;                                                                                                          \
-                lengths[found++] = 0;                                                                                                      \
-            }                                                                                                                              \
-            lengths[found - 1]++;                                                                                                          \
+            v[found] = value;                                                                                                              \
+            lengths[found] = i;                                                                                                            \
+            found += (i == 0) | DIFFER(value, before);                                                                                     \
+            before = value;                                                                                                                \
             if (inverse != NULL) {                                                                                                         \
                 inverse[places == NULL ? i : places[i]] = found - 1;                                                                       \
             }                                                                                                                              \
-            before = value;                                                                                                                \
+        }                                                                                                                                  \
+        for (npy_intp k = 0; k < found; k++) { /* from where runs begin */                                                                 \
+            lengths[k] = (k + 1 < found ? lengths[k + 1] : n) - lengths[k];                                                                \
         }                                                                                                                                  \
         return found;                                                                                                                      \
     }
@@ -70,7 +72,7 @@ static PyObject *distinct(PyObject *self, PyObject *wants_inverse, PyObject *wan
     const npy_intp n = PyArray_SIZE(x), item = PyArray_ITEMSIZE(x);
     /* Places and lengths, values, then what the order takes. */
     const size_t each = sizeof(npy_int64) * (size_t)n, space = consecutive ? 0 : order_space(kind, n);
-    char *memory = PyMem_RawMalloc(3 * each + space + 1);
+    char *memory = scratch_take(3 * each + space + 1);
     PyObject *belongs = new_numbers(inverse ? PyArray_NDIM(x) : 1, inverse ? PyArray_DIMS(x) : (npy_intp[]){0}, NPY_INT64), *made = NULL;
     if (memory == NULL) {
         PyErr_NoMemory();
@@ -97,7 +99,9 @@ static PyObject *distinct(PyObject *self, PyObject *wants_inverse, PyObject *wan
         Py_XDECREF(first);
         Py_XDECREF(count);
     }
-    PyMem_RawFree(memory);
+    if (memory != NULL) {
+        scratch_give(memory);
+    }
     Py_XDECREF(belongs);
     Py_DECREF(x);
     return made;
