@@ -20,10 +20,6 @@ def signbit(self):
     return np.copysign(1, self) < 0
 
 
-def relu(self, out=None):
-    return np.maximum(0, self, out=out)
-
-
 @few_passes
 def relu6(self, out=None):
     return np.minimum(6, np.maximum(0, self), out=out)
@@ -293,15 +289,6 @@ def special_entr(self, out=None):
 @many_passes
 def frac(self, out=None):
     return np.subtract(self, elements.trunc(self), out=out)
-
-
-@few_passes
-def clamp_Tensor(self, min, max, out=None):
-    if min is not None and max is not None:
-        return np.minimum(max, np.maximum(min, self), out=out)
-    if min is not None and max is None:
-        return np.maximum(min, self, out=out)
-    return np.minimum(max, self, out=out)
 
 
 @many_passes

@@ -366,17 +366,17 @@ nan_to_num = Operator("nan_to_num", "",
 )
 clamp_Tensor = Operator("clamp", "Tensor",
     (Param('self', 'Tensor'), Param('min', 'Tensor', optional=True, default=None), Param('max', 'Tensor', optional=True, default=None), ),
-    meta=lambda self, min, max: rules_pointwise.clamp(self, min, max), cast=(0, 1, 2), kernels={"cpu": kernels_made.clamp_Tensor},
+    meta=lambda self, min, max: rules_pointwise.clamp(self, min, max), cast=(0, 1, 2), kernels={"cpu": kernels_pointwise.clamp},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(104, (0, 1, 2), ()), Block(105, (0, 1), ((2, None), )), Block(106, (0, 2), ((1, None), )),),
 )
 clamp_min_Tensor = Operator("clamp_min", "Tensor",
     (Param('self', 'Tensor'), Param('min', 'Tensor'), ),
-    meta=lambda self, min: rules_pointwise.clamp(self, min, one=True), cast=(0, 1), kernels={"cpu": numpy.maximum},
+    meta=lambda self, min: rules_pointwise.clamp(self, min, one=True), cast=(0, 1), kernels={"cpu": kernels_pointwise.clamp_min},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(107, (0, 1), ()),),
 )
 clamp_max_Tensor = Operator("clamp_max", "Tensor",
     (Param('self', 'Tensor'), Param('max', 'Tensor'), ),
-    meta=lambda self, max: rules_pointwise.clamp(self, None, max, one=True), cast=(0, 1), kernels={"cpu": numpy.minimum},
+    meta=lambda self, max: rules_pointwise.clamp(self, None, max, one=True), cast=(0, 1), kernels={"cpu": kernels_pointwise.clamp_max},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(108, (0, 1), ()),),
 )
 maximum = Operator("maximum", "",

@@ -1,15 +1,28 @@
-/* Products of small integer matrices. Larger ones are left to numpy. */
+/* Products of small integer matrices, and of vectors. Larger ones are left to numpy. */
 #include "product.h"
 
-#define SMALL_INTEGERS 32768 /* multiplications of integers up to which a plain loop beats conversions */
+#define SMALL_INTEGERS 32768 /* multiplications of matrices up to which a plain loop beats conversions */
 
 #define INTEGER_PRODUCT(name, T, U)                                                                                                        \
+    static T name##_dot(const T *a, const T *b, npy_intp k)                                                                                \
+    {                                                                                                                                      \
+        U sum = 0;                                                                                                                         \
+        for (npy_intp p = 0; p < k; p++) {                                                                                                 \
+            sum = (U)(sum + (U)((U)a[p] * (U)b[p]));                                                                                       \
+        }                                                                                                                                  \
+        return (T)sum;                                                                                                                     \
+    }                                                                                                                                      \
     static void name(const char *a, const npy_intp *step_a, const char *b, const npy_intp *step_b, char *out, npy_intp m, npy_intp k,      \
                      npy_intp n)                                                                                                           \
     {                                                                                                                                      \
+        const int side_by_side = step_a[1] == sizeof(T) && step_b[0] == sizeof(T);                                                         \
         for (npy_intp i = 0; i < m; i++) {                                                                                                 \
             for (npy_intp j = 0; j < n; j++) {                                                                                             \
                 const char *left = a + i * step_a[0], *right = b + j * step_b[1];                                                          \
+                if (side_by_side) {                                                                                                        \
+                    ((T *)out)[i * n + j] = name##_dot((const T *)left, (const T *)right, k);                                              \
+                    continue;                                                                                                              \
+                }                                                                                                                          \
                 U sum = 0;                                                                                                                 \
                 for (npy_intp p = 0; p < k; p++, left += step_a[1], right += step_b[0]) {                                                  \
                     sum = (U)(sum + (U)((U) * (const T *)left * (U) * (const T *)right));                                                  \
@@ -49,10 +62,17 @@ static IntegerProduct integer_product(PyArrayObject *array)
     }
 }
 
+/* Whether each element is a product of two lines of memory, of which one serves all. */
+static int is_by_lines(const Product *p)
+{
+    const npy_intp item = PyArray_ITEMSIZE(p->left);
+    return (p->m == 1 || p->n == 1) && p->a[1] == item && p->b[0] == item;
+}
+
 PyObject *small_integers(const Product *p)
 {
     IntegerProduct run = integer_product(p->left);
-    if (run == NULL || p->m * p->k * p->n > SMALL_INTEGERS) {
+    if (run == NULL || (p->m * p->k * p->n > SMALL_INTEGERS && !is_by_lines(p))) {
         return NULL;
     }
     PyObject *out = new_array(p->ndim, p->dims, PyArray_DESCR(p->left));

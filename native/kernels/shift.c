@@ -5,7 +5,18 @@
 #define RIGHT(type, unsigned_type, bits, x, by) ((type)((by) < 0 || (by) >= (bits) ? (x) >> ((bits) - 1) : (x) >> (by)))
 #define RIGHT_UNSIGNED(type, unsigned_type, bits, x, by) ((type)((by) >= (bits) ? 0 : (x) >> (by)))
 
-/* By one number compilers make vectors of the loop, since what is said of the number leaves it. */
+/* By one number compilers make vectors of the loop, since what is said of the number leaves it; to the left as products, which all types have. */
+#define SHIFTED_LEFT(type, unsigned_type, bits)                                                                                            \
+    if (!step) {                                                                                                                           \
+        const type one = *(const type *)by;                                                                                                \
+        const unsigned_type factor = LEFT(unsigned_type, unsigned_type, bits, 1, one);                                                     \
+        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
+            ((unsigned_type *)to)[i] = (unsigned_type)(((const unsigned_type *)from)[i] * (unsigned)factor);                               \
+        }                                                                                                                                  \
+        break;                                                                                                                             \
+    }                                                                                                                                      \
+    EACH(type, unsigned_type, bits, LEFT)
+
 #define SHIFTED(type, unsigned_type, bits, shift)                                                                                          \
     if (!step) {                                                                                                                           \
         const type one = *(const type *)by;                                                                                                \
@@ -14,6 +25,9 @@
         }                                                                                                                                  \
         break;                                                                                                                             \
     }                                                                                                                                      \
+    EACH(type, unsigned_type, bits, shift)
+
+#define EACH(type, unsigned_type, bits, shift)                                                                                             \
     for (npy_intp i = 0; i < n; i++) {                                                                                                     \
         ((type *)to)[i] = shift(type, unsigned_type, bits, ((const type *)from)[i], ((const type *)by)[i * step]);                         \
     }                                                                                                                                      \
@@ -54,15 +68,15 @@ static PyObject *shifted(PyObject *const *args, int left)
     case KIND_INT16 * 2:
         SHIFTED(npy_int16, npy_uint16, 16, RIGHT);
     case KIND_INT16 * 2 + 1:
-        SHIFTED(npy_int16, npy_uint16, 16, LEFT);
+        SHIFTED_LEFT(npy_int16, npy_uint16, 16);
     case KIND_INT8 * 2:
         SHIFTED(npy_int8, npy_uint8, 8, RIGHT);
     case KIND_INT8 * 2 + 1:
-        SHIFTED(npy_int8, npy_uint8, 8, LEFT);
+        SHIFTED_LEFT(npy_int8, npy_uint8, 8);
     case KIND_UINT8 * 2:
         SHIFTED(npy_uint8, npy_uint8, 8, RIGHT_UNSIGNED);
     default:
-        SHIFTED(npy_uint8, npy_uint8, 8, LEFT);
+        SHIFTED_LEFT(npy_uint8, npy_uint8, 8);
     }
     return made;
 }

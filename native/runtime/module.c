@@ -11,7 +11,7 @@
 static const KernelEntry *const tables[] = {
     view_kernels, reduce_kernels, matmul_kernels, softmax_kernels, norm_kernels, embedding_kernels, loss_kernels, attention_kernels, optim_kernels,
     random_kernels, trial_kernels, draw_kernels, continuous_kernels, creation_kernels, range_kernels, copy_kernels, join_kernels, index_kernels, scatter_kernels, mask_kernels, fourier_kernels, shift_kernels, half_kernels, triangle_kernels,
-    pool_kernels, moment_kernels, scan_kernels, order_kernels, divide_kernels, conv_kernels, channel_kernels,
+    pool_kernels, moment_kernels, scan_kernels, bound_kernels, order_kernels, divide_kernels, conv_kernels, channel_kernels,
     resize_kernels, grid_kernels, distance_kernels, byte_product_kernels, special_kernels, rank_kernels, recurrent_kernels, topk_kernels, unique_kernels, pad_kernels, patch_kernels, factor_kernels, eigen_kernels, gate_kernels, inverse_kernels, NULL,
 };
 

@@ -409,6 +409,7 @@ extern INTERNAL const KernelEntry view_kernels[];
 extern INTERNAL const KernelEntry reduce_kernels[];
 extern INTERNAL const KernelEntry moment_kernels[];
 extern INTERNAL const KernelEntry scan_kernels[];
+extern INTERNAL const KernelEntry bound_kernels[];
 extern INTERNAL const KernelEntry matmul_kernels[];
 extern INTERNAL const KernelEntry softmax_kernels[];
 extern INTERNAL const KernelEntry norm_kernels[];

@@ -25,7 +25,8 @@ def product(a: ndarray, b: ndarray) -> ndarray:
     if a.dtype.kind in "iu" and a.size * b.size > 4096:
         inner = a.shape[-1]
         if inner and inner * _largest(a) * _largest(b) < _EXACT:
-            return np.matmul(a.astype(F64), b.astype(F64)).astype(a.dtype)
+            exact = np.matmul(a.astype(F64), b.astype(F64)).astype(np.int64)
+            return exact.astype(a.dtype, copy=False)  # which wraps around, as floats that are too large do not
     return np.matmul(a, b)
 
 
