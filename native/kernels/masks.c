@@ -349,7 +349,7 @@ static PyObject *masked_scatter_kernel(PyObject *const *args)
 }
 
 /* The numbers of the elements that are not zero; returns how many. Float zeros of both signs are. */
-#define FIND(name, T)                                                       \
+#define FIND(name, T, VALUE)                                                \
     static npy_intp name(const void *from, npy_intp n, npy_int64 *places)   \
     {                                                                       \
         const T *x = from;                                                  \
@@ -362,22 +362,29 @@ static PyObject *masked_scatter_kernel(PyObject *const *args)
             }                                                               \
             for (npy_intp j = i; j < i + 8; j++) {                          \
                 places[count] = j;                                          \
-                count += x[j] != 0;                                         \
+                count += VALUE(x[j]) != 0;                                  \
             }                                                               \
         }                                                                   \
         for (; i < n; i++) {                                                \
             places[count] = i;                                              \
-            count += x[i] != 0;                                             \
+            count += VALUE(x[i]) != 0;                                      \
         }                                                                   \
         return count;                                                       \
     }
 
-FIND(find_int8, npy_int8)
-FIND(find_int16, npy_int16)
-FIND(find_int32, npy_int32)
-FIND(find_int64, npy_int64)
-FIND(find_float, float)
-FIND(find_double, double)
+FIND(find_int8, npy_int8, )
+FIND(find_int16, npy_int16, )
+FIND(find_int32, npy_int32, )
+FIND(find_int64, npy_int64, )
+FIND(find_float, float, )
+FIND(find_double, double, )
+#define MAGNITUDE_BITS(x) ((x)&0x7fff)
+FIND(find_half, npy_uint16, MAGNITUDE_BITS)
+
+static inline int is_half(PyArray_Descr *descr)
+{
+    return descr->type_num == NPY_HALF || descr == S.descr_bfloat16;
+}
 
 static npy_intp places_of_nonzero(PyArrayObject *self, npy_int64 *places)
 {
@@ -389,6 +396,9 @@ static npy_intp places_of_nonzero(PyArrayObject *self, npy_int64 *places)
     }
     if (type == NPY_DOUBLE) {
         return find_double(data, n, places);
+    }
+    if (is_half(PyArray_DESCR(self))) {
+        return find_half(data, n, places);
     }
     switch (PyArray_ITEMSIZE(self)) {
     case 1:
@@ -411,7 +421,8 @@ static PyObject *nonzero_kernel(PyObject *const *args)
     }
     int ndim = PyArray_NDIM(self), type = PyArray_DESCR(self)->type_num;
     npy_intp n = PyArray_SIZE(self);
-    if (ndim == 0 || ndim > MAX_DIMS || n == 0 || !(type <= NPY_ULONGLONG || type == NPY_FLOAT || type == NPY_DOUBLE)) {
+    const int is_known = type <= NPY_ULONGLONG || type == NPY_FLOAT || type == NPY_DOUBLE || is_half(PyArray_DESCR(self));
+    if (ndim == 0 || ndim > MAX_DIMS || n == 0 || !is_known) {
         return NULL;
     }
     npy_int64 *places = PyMem_RawMalloc(sizeof(npy_int64) * (size_t)(n + 1));

@@ -37,6 +37,27 @@ static inline void copy_few(char *to, const char *from, npy_intp bytes)
     }
 }
 
+#if HAS_WIDE
+#define REVERSED(name, T)                                                                                                                  \
+    WIDE static void name(char *to, const char *from, npy_intp n)                                                                          \
+    {                                                                                                                                      \
+        T *restrict y = (T *)to;                                                                                                           \
+        const T *restrict x = (const T *)from - (n - 1);                                                                                   \
+        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
+            y[i] = x[n - 1 - i];                                                                                                           \
+        }                                                                                                                                  \
+    }
+
+/* Small elements backwards, which plain processors have no instructions for. */
+REVERSED(reversed1, Item1)
+REVERSED(reversed2, Item2)
+#define IS_REVERSED(size) ((size) <= 2 && S.vectors > 0)
+#else
+#define IS_REVERSED(size) 0
+#define reversed1(to, from, n)
+#define reversed2(to, from, n)
+#endif
+
 #define ROW(name, T)                                                                                                                       \
     static void name(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                         \
     {                                                                                                                                      \
@@ -59,6 +80,15 @@ static inline void copy_few(char *to, const char *from, npy_intp bytes)
                 return;                                                                                                                    \
             }                                                                                                                              \
             if (from_step == -(npy_intp)sizeof(T)) {                                                                                       \
+                if (IS_REVERSED(sizeof(T))) {                                                                                              \
+                    if (sizeof(T) == 1) {                                                                                                  \
+                        reversed1(to, from, n);                                                                                            \
+                    }                                                                                                                      \
+                    else {                                                                                                                 \
+                        reversed2(to, from, n);                                                                                            \
+                    }                                                                                                                      \
+                    return;                                                                                                                \
+                }                                                                                                                          \
                 const T *x = (const T *)from;                                                                                              \
                 for (npy_intp i = 0; i < n; i++) {                                                                                         \
                     y[i] = x[-i];                                                                                                          \

@@ -4,6 +4,7 @@
 typedef npy_uint16 __attribute__((aligned(1), may_alias)) Item2;
 typedef npy_uint32 __attribute__((aligned(1), may_alias)) Item4;
 typedef npy_uint64 __attribute__((aligned(1), may_alias)) Item8;
+typedef npy_int16 __attribute__((aligned(1), may_alias)) Int2;
 typedef npy_int32 __attribute__((aligned(1), may_alias)) Int4;
 typedef npy_int64 __attribute__((aligned(1), may_alias)) Int8;
 typedef float __attribute__((aligned(1), may_alias)) Float4;
@@ -120,6 +121,14 @@ REDUCTIONS(float, Float4)
 REDUCTIONS(double, Float8)
 REDUCTIONS(int32, Int4)
 REDUCTIONS(int64, Int8)
+REDUCTIONS(int16, Int2)
+REDUCTIONS(int8, npy_int8)
+REDUCTIONS(uint8, npy_uint8)
+/* Sums of truths are whether one holds, products whether all do. */
+#define bool_add uint8_largest
+#define bool_multiply uint8_smallest
+#define bool_largest uint8_largest
+#define bool_smallest uint8_smallest
 
 typedef int (*Over)(const Line *line, char *x, char *y);
 
@@ -294,6 +303,10 @@ static PyObject *scatter_value_kernel(PyObject *const *args)
      : type == NPY_DOUBLE ? double_##operation                                                                                             \
      : type == NPY_INT64  ? int64_##operation                                                                                              \
      : type == NPY_INT32  ? int32_##operation                                                                                              \
+     : type == NPY_INT16  ? int16_##operation                                                                                              \
+     : type == NPY_INT8   ? int8_##operation                                                                                               \
+     : type == NPY_UINT8  ? uint8_##operation                                                                                              \
+     : type == NPY_BOOL   ? bool_##operation                                                                                               \
                           : NULL)
 
 /* The reduction of a name, for an array's dtype. */

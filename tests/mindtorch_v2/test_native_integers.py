@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from _native_outcomes import needs_extension, outcome
 
-from mindtorch_v2._backends.cpu.ops import conversion, matmul, pointwise
+from mindtorch_v2._backends.cpu.ops import conversion, indexing, matmul, pointwise
 
 INTEGERS = (np.int64, np.int32, np.int16, np.int8, np.uint8)
 SIZES = [(), (0,), (1,), (7,), (33,), (5, 67), (40_000,)]
@@ -141,3 +141,39 @@ def test_conversions_to_narrower_types(source: Any, target: Any, vectors: int) -
             if source is np.float64 and target is np.uint8:
                 wanted = wanted.astype(np.int32)
             _same(conversion.copy_(np.empty(n, target), one), wanted.astype(target))
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, *INTEGERS])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "amin"])
+def test_elements_that_meet(dtype: Any, reduce: str) -> None:
+    """Several go to one place: sums and products wrap around, and those of truths are whether one holds, and whether all do."""
+    draws = np.random.default_rng(2)
+    source = draws.integers(0, 2, (30, 40)).astype(bool) if dtype is np.bool_ else _integers(dtype, (30, 40))
+    target, index = source[::-1, :20].copy(), draws.integers(0, 20, (30, 40))
+    wanted = target.copy()
+    of = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce]
+    for row, column in np.ndindex(index.shape):
+        place = row, index[row, column]
+        with np.errstate(over="ignore"):
+            wanted[place] = of(wanted[place], source[row, column])
+    _same(indexing.scatter_reduce(target.copy(), 1, index, source, reduce), wanted)
+    if reduce == "sum":
+        _same(indexing.scatter_add_(target.copy(), 1, index, source), wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
+def test_lines_backwards(dtype: Any, vectors: int) -> None:
+    for n in (1, 2, 15, 31, 32, 33, 64, 1001):
+        x = np.arange(3 * n).reshape(3, n).astype(dtype)
+        _same(conversion.copy_(np.empty((3, n), dtype), x[:, ::-1]), np.array([row[::-1].tolist() for row in x], dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.bool_, *INTEGERS])
+def test_elements_that_are_not_zero(dtype: Any) -> None:
+    for n in (1, 7, 8, 9, 40, 1000):
+        x = np.random.default_rng(n).integers(0, 3, (2, n)).astype(dtype)
+        if x.dtype.kind not in "biu":
+            x[x == 2] = -0.0
+            x[0, n // 2] = np.nan
+        wanted = [[row, column] for row, column in np.ndindex(x.shape) if float(x[row, column]) != 0]
+        assert indexing.nonzero(x).tolist() == wanted
