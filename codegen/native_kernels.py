@@ -1,7 +1,7 @@
 """Kernels in C against the kernels in Python that they stand before: one name, written in both languages, is one of a kernel in both.
 
-In C it stands in a `KernelEntry` table, which native/runtime/module.c lists; in Python the function of that name is decorated with `@kernel`, or is
-the kernel of a fast path (`fast:` of an entry). A misspelt name would leave a kernel out without a word.
+In C it stands in a `KernelEntry` table, which native/runtime/module.c lists; in Python the function of that name is decorated with `@kernel`, is
+the kernel of a fast path (`fast:` of an entry), or is made of an entry's block (`kernels.clamp_Tensor`). A misspelt name would leave a kernel out without a word.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import re
 from pathlib import Path
 
+from . import arrays
 from .model import Location, Op
 from .problems import Problem, did_you_mean
 from .sources import CPU_OPS, RANDOM
@@ -25,11 +26,11 @@ def check_kernels(root: Path, ops: tuple[Op, ...]) -> list[Problem]:
     problems: list[Problem] = []
     in_c, tables = _in_c(root, problems)
     in_python = _in_python(root)
-    fast = {op.fast for op in ops if op.fast}
+    others = {op.fast for op in ops if op.fast} | {f"kernels.{op.identifier}" for op in ops if arrays.is_made(op)}
     for name, place in in_c.items():
-        if name not in in_python and name not in fast:
-            known = {*in_python, *fast} - in_c.keys()
-            message = f"no kernel of this name in Python is decorated with @kernel, or of a fast path{did_you_mean(name, known)}"
+        if name not in in_python and name not in others:
+            known = {*in_python, *others} - in_c.keys()
+            message = f"no kernel of this name in Python is decorated with @kernel, of a fast path, or made of a block{did_you_mean(name, known)}"
             problems.append(Problem(place, name, message))
     for name, place in in_python.items():
         if name not in in_c:

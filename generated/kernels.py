@@ -6,25 +6,36 @@ import numpy as np
 
 from mindtorch_v2._backends.cpu.ops import elements
 from mindtorch_v2._backends.cpu.ops.blocked import chosen, few_passes, many_passes, number
+from mindtorch_v2._dispatch.native import kernel
 
 
+@kernel
 def isposinf(self):
     return self == np.inf
 
 
+@kernel
 def isneginf(self):
     return self == -np.inf
 
 
+@kernel
 def signbit(self):
     return np.copysign(1, self) < 0
 
 
+@kernel
+def relu(self, out=None):
+    return np.maximum(0, self, out=out)
+
+
+@kernel
 @few_passes
 def relu6(self, out=None):
     return np.minimum(6, np.maximum(0, self), out=out)
 
 
+@kernel
 @few_passes
 def hardtanh(self, min_val, max_val, out=None):
     min_val = number(min_val, self)
@@ -32,6 +43,7 @@ def hardtanh(self, min_val, max_val, out=None):
     return np.minimum(max_val, np.maximum(min_val, self), out=out)
 
 
+@kernel
 @many_passes
 def hardtanh_backward(grad_output, self, min_val, max_val, out=None):
     min_val = number(min_val, grad_output)
@@ -39,6 +51,7 @@ def hardtanh_backward(grad_output, self, min_val, max_val, out=None):
     return chosen((self > min_val) & (self < max_val), grad_output, 0, out=out)
 
 
+@kernel
 @many_passes
 def threshold(self, threshold, value, out=None):
     threshold = number(threshold, self)
@@ -46,29 +59,34 @@ def threshold(self, threshold, value, out=None):
     return chosen(self <= threshold, value, self, out=out)
 
 
+@kernel
 @many_passes
 def threshold_backward(grad_output, self, threshold, out=None):
     threshold = number(threshold, grad_output)
     return chosen(self <= threshold, 0, grad_output, out=out)
 
 
+@kernel
 @many_passes
 def leaky_relu(self, negative_slope, out=None):
     negative_slope = number(negative_slope, self)
     return chosen(self <= 0, self * negative_slope, self, out=out)
 
 
+@kernel
 @many_passes
 def leaky_relu_backward(grad_output, self, negative_slope, self_is_result, out=None):
     negative_slope = number(negative_slope, grad_output)
     return chosen(self > 0, grad_output, grad_output * negative_slope, out=out)
 
 
+@kernel
 @many_passes
 def _prelu_kernel(self, weight, out=None):
     return chosen(self > 0, self, weight * self, out=out)
 
 
+@kernel
 def gelu(self, approximate, out=None):
     if approximate == 'none':
         return elements.gelu(self, out=out)
@@ -77,6 +95,7 @@ def gelu(self, approximate, out=None):
     raise ValueError("gelu: no expression for these arguments")
 
 
+@kernel
 @many_passes
 def gelu_backward(grad_output, self, approximate, out=None):
     if approximate == 'none':
@@ -86,21 +105,25 @@ def gelu_backward(grad_output, self, approximate, out=None):
     raise ValueError("gelu_backward: no expression for these arguments")
 
 
+@kernel
 @many_passes
 def silu_backward(grad_output, self, out=None):
     return np.multiply(grad_output, elements.silu_slope(self), out=out)
 
 
+@kernel
 @many_passes
 def mish(self, out=None):
     return np.multiply(self, elements.tanh_of_softplus(self), out=out)
 
 
+@kernel
 @many_passes
 def mish_backward(grad_output, self, out=None):
     return np.multiply(grad_output, elements.mish_slope(self), out=out)
 
 
+@kernel
 @many_passes
 def softplus(self, beta, threshold, out=None):
     beta = number(beta, self)
@@ -109,6 +132,7 @@ def softplus(self, beta, threshold, out=None):
     return chosen(part > threshold, self, np.log1p(np.exp(part)) / beta, out=out)
 
 
+@kernel
 @many_passes
 def softplus_backward(grad_output, self, beta, threshold, out=None):
     beta = number(beta, grad_output)
@@ -117,31 +141,37 @@ def softplus_backward(grad_output, self, beta, threshold, out=None):
     return chosen(part > threshold, grad_output, grad_output * elements.sigmoid(part), out=out)
 
 
+@kernel
 @many_passes
 def hardswish(self, out=None):
     return np.divide(self * np.minimum(np.maximum(self + 3, 0), 6), 6, out=out)
 
 
+@kernel
 @many_passes
 def hardswish_backward(grad_output, self, out=None):
     return np.multiply(grad_output, chosen(self <= -3, 0, chosen(self < 3, self / 3 + 0.5, 1)), out=out)
 
 
+@kernel
 @many_passes
 def hardsigmoid(self, out=None):
     return np.divide(np.minimum(np.maximum(self + 3, 0), 6), 6, out=out)
 
 
+@kernel
 @many_passes
 def hardsigmoid_backward(grad_output, self, out=None):
     return chosen((self > -3) & (self < 3), grad_output / 6, 0, out=out)
 
 
+@kernel
 @many_passes
 def log_sigmoid(self, out=None):
     return np.subtract(np.minimum(self, 0), np.log1p(np.exp(-np.absolute(self))), out=out)
 
 
+@kernel
 @many_passes
 def elu(self, alpha, scale, input_scale, out=None):
     alpha = number(alpha, self)
@@ -150,6 +180,7 @@ def elu(self, alpha, scale, input_scale, out=None):
     return chosen(self <= 0, np.expm1(self * input_scale) * (alpha * scale), self * scale, out=out)
 
 
+@kernel
 @many_passes
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result, out=None):
     if not is_result:
@@ -163,29 +194,34 @@ def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_resu
     return np.multiply(grad_output, chosen(self_or_result <= 0, (self_or_result + alpha * scale) * input_scale, scale), out=out)
 
 
+@kernel
 @many_passes
 def selu(self, out=None):
     return chosen(self <= 0, np.expm1(self) * 1.7580993408473766, self * 1.0507009873554805, out=out)
 
 
+@kernel
 @many_passes
 def celu(self, alpha, out=None):
     alpha = number(alpha, self)
     return chosen(self <= 0, np.expm1(self * (1 / alpha)) * alpha, self, out=out)
 
 
+@kernel
 @many_passes
 def softshrink(self, lambd, out=None):
     lambd = number(lambd, self)
     return chosen(self > lambd, self - lambd, chosen(self < -lambd, self + lambd, self * 0), out=out)
 
 
+@kernel
 @many_passes
 def softshrink_backward(grad_output, self, lambd, out=None):
     lambd = number(lambd, grad_output)
     return chosen((self >= -lambd) & (self <= lambd), 0, grad_output, out=out)
 
 
+@kernel
 def add_Tensor(self, other, alpha, out=None):
     if alpha == 1:
         return np.add(self, other, out=out)
@@ -193,6 +229,7 @@ def add_Tensor(self, other, alpha, out=None):
     return elements.fused(alpha, other, self, out=out)
 
 
+@kernel
 @few_passes
 def sub_Tensor(self, other, alpha, out=None):
     if alpha == 1:
@@ -201,6 +238,7 @@ def sub_Tensor(self, other, alpha, out=None):
     return elements.fused(-alpha, other, self, out=out)
 
 
+@kernel
 @few_passes
 def rsub_Tensor(self, other, alpha, out=None):
     if alpha == 1:
@@ -209,15 +247,18 @@ def rsub_Tensor(self, other, alpha, out=None):
     return elements.fused(-alpha, self, other, out=out)
 
 
+@kernel
 def square(self, out=None):
     return np.multiply(self, self, out=out)
 
 
+@kernel
 @few_passes
 def rsqrt(self, out=None):
     return np.divide(1, np.sqrt(self), out=out)
 
 
+@kernel
 @few_passes
 def addcmul(self, tensor1, tensor2, value, out=None):
     if value == 1:
@@ -226,6 +267,7 @@ def addcmul(self, tensor1, tensor2, value, out=None):
     return elements.fused(value * tensor1, tensor2, self, out=out)
 
 
+@kernel
 @few_passes
 def addcdiv(self, tensor1, tensor2, value, out=None):
     if value == 1:
@@ -234,16 +276,19 @@ def addcdiv(self, tensor1, tensor2, value, out=None):
     return np.add(self, value * tensor1 / tensor2, out=out)
 
 
+@kernel
 @few_passes
 def sigmoid_backward(grad_output, output, out=None):
     return np.multiply(grad_output * (1 - output), output, out=out)
 
 
+@kernel
 @few_passes
 def tanh_backward(grad_output, output, out=None):
     return np.multiply(grad_output, 1 - output * output, out=out)
 
 
+@kernel
 @many_passes
 def logit(self, eps, out=None):
     if eps is None:
@@ -253,6 +298,7 @@ def logit(self, eps, out=None):
     return np.log(part / (1 - part), out=out)
 
 
+@kernel
 @many_passes
 def logit_backward(grad_output, self, eps, out=None):
     if eps is None:
@@ -261,36 +307,53 @@ def logit_backward(grad_output, self, eps, out=None):
     return chosen((self < eps) | (self > 1 - eps), 0, grad_output / (self * (1 - self)), out=out)
 
 
+@kernel
 @many_passes
 def xlogy_Tensor(self, other, out=None):
     return chosen((self == 0) & (other == other), 0, self * np.log(other), out=out)
 
 
+@kernel
 def xlogy_Scalar_Self(self, other, out=None):
     self = number(self, other)
     return chosen((self == 0) & (other == other), 0, self * np.log(other), out=out)
 
 
+@kernel
 @many_passes
 def special_xlog1py(self, other, out=None):
     return chosen((self == 0) & (other == other), 0, self * np.log1p(other), out=out)
 
 
+@kernel
 def special_xlog1py_self_scalar(self, other, out=None):
     self = number(self, other)
     return chosen((self == 0) & (other == other), 0, self * np.log1p(other), out=out)
 
 
+@kernel
 @many_passes
 def special_entr(self, out=None):
     return chosen(self != self, self, chosen(self > 0, -self * np.log(self), chosen(self == 0, 0, number(-np.inf, self))), out=out)
 
 
+@kernel
 @many_passes
 def frac(self, out=None):
     return np.subtract(self, elements.trunc(self), out=out)
 
 
+@kernel
+@few_passes
+def clamp_Tensor(self, min, max, out=None):
+    if min is not None and max is not None:
+        return np.minimum(max, np.maximum(min, self), out=out)
+    if min is not None and max is None:
+        return np.maximum(min, self, out=out)
+    return np.minimum(max, self, out=out)
+
+
+@kernel
 @many_passes
 def heaviside(self, values, out=None):
     return chosen(self == 0, values, (self > 0).astype(self.dtype), out=out)

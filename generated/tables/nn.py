@@ -5,7 +5,6 @@ from __future__ import annotations
 from mindtorch_v2._backends.cpu.ops import attention as kernels_attention
 from mindtorch_v2._backends.cpu.ops import elements as kernels_elements
 from mindtorch_v2._backends.cpu.ops import nn as kernels_nn
-from mindtorch_v2._backends.cpu.ops import pointwise as kernels_pointwise
 from mindtorch_v2._backends.cpu.ops import shrinking as kernels_shrinking
 from mindtorch_v2._backends.cpu.ops import softmax as kernels_softmax
 from mindtorch_v2._dispatch.operator import Block, Operator, Param
@@ -19,7 +18,7 @@ from .. import kernels as kernels_made
 
 relu = Operator("relu", "",
     (Param('self', 'Tensor'), ),
-    meta=lambda self: rules_activations.relu(self), cast=(0,), kernels={"cpu": kernels_pointwise.relu}, sparse={"coo": "values", "csr": "values", "csc": "values"},
+    meta=lambda self: rules_activations.relu(self), cast=(0,), kernels={"cpu": kernels_made.relu}, sparse={"coo": "values", "csr": "values", "csc": "values"},
     tags=('inplace_function',), variants=('function', 'method', 'inplace'), derivatives="nn", block=(Block(18, (0,), ()),),
 )
 relu6 = Operator("relu6", "",

@@ -366,7 +366,7 @@ nan_to_num = Operator("nan_to_num", "",
 )
 clamp_Tensor = Operator("clamp", "Tensor",
     (Param('self', 'Tensor'), Param('min', 'Tensor', optional=True, default=None), Param('max', 'Tensor', optional=True, default=None), ),
-    meta=lambda self, min, max: rules_pointwise.clamp(self, min, max), cast=(0, 1, 2), kernels={"cpu": kernels_pointwise.clamp},
+    meta=lambda self, min, max: rules_pointwise.clamp(self, min, max), cast=(0, 1, 2), kernels={"cpu": kernels_made.clamp_Tensor},
     tags=('pointwise', 'inplace_function'), variants=('function', 'method', 'inplace', 'out'), derivatives="pointwise", saves_self=True, block=(Block(104, (0, 1, 2), ()), Block(105, (0, 1), ((2, None), )), Block(106, (0, 2), ((1, None), )),),
 )
 clamp_min_Tensor = Operator("clamp_min", "Tensor",

@@ -520,7 +520,7 @@ static PyObject *apply_alternative(const Alternative *alternative, PyObject *con
 
 static int is_half(PyObject *object)
 {
-    return is_array(object) && (PyArray_TYPE((PyArrayObject *)object) == NPY_HALF || PyArray_DESCR((PyArrayObject *)object) == S.descr_bfloat16);
+    return is_array(object) && is_half_type(PyArray_DESCR((PyArrayObject *)object));
 }
 
 #define WORTH_WIDENING 64 /* elements of half types for which numpy, where its loop gives the same, takes longer than a conversion */

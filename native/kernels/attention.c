@@ -216,8 +216,7 @@ static PyObject *mask_like(PyObject *mask, PyObject *query)
     if (!is_array(mask) || !float_width((PyArrayObject *)query)) {
         return Py_NewRef(mask);
     }
-    const PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)mask);
-    if (descr->type_num != NPY_HALF && descr != S.descr_bfloat16) {
+    if (!is_half_type(PyArray_DESCR((PyArrayObject *)mask))) {
         return Py_NewRef(mask);
     }
     return (PyObject *)converted((PyArrayObject *)mask, PyArray_DESCR((PyArrayObject *)query));

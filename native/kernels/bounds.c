@@ -5,7 +5,7 @@
 #define LOOPS "bounds_loops.h"
 #include "integer_variants.h"
 
-typedef void (*Bound)(const void *from, void *to, npy_intp n, npy_int64 low, npy_int64 high);
+typedef void (*Bound)(const void *from, void *to, npy_intp n, const void *low, const void *high);
 
 #define OF_KINDS(name)                                                                                                                     \
     {                                                                                                                                      \
@@ -14,16 +14,12 @@ typedef void (*Bound)(const void *from, void *to, npy_intp n, npy_int64 low, npy
     }
 static const Bound bounds[KINDS][3] = OF_KINDS(bound), signs[KINDS][3] = OF_KINDS(sign);
 
-static const npy_int64 least_of[KINDS] = {[KIND_INT64] = NPY_MIN_INT64, [KIND_INT32] = NPY_MIN_INT32, [KIND_INT16] = NPY_MIN_INT16, [KIND_INT8] = NPY_MIN_INT8};
-static const npy_int64 most_of[KINDS] = {
-    [KIND_INT64] = NPY_MAX_INT64, [KIND_INT32] = NPY_MAX_INT32, [KIND_INT16] = NPY_MAX_INT16, [KIND_INT8] = NPY_MAX_INT8, [KIND_UINT8] = NPY_MAX_UINT8};
-
 typedef struct {
     Bound run;
     const char *x;
     char *out;
     npy_intp item;
-    npy_int64 low, high;
+    const void *low, *high;
 } Bounding;
 
 static void bound_part(void *work, npy_intp begin, npy_intp end)
@@ -32,65 +28,34 @@ static void bound_part(void *work, npy_intp begin, npy_intp end)
     all->run(all->x + begin * all->item, all->out + begin * all->item, end - begin, all->low, all->high);
 }
 
-/* A bound: None (what stands there stays), an integer, or an array of the kind without dimensions. 0 for all else, and for what the kind does not hold. */
-static int read_bound(PyObject *object, int kind, npy_int64 *value)
+/* A bound: None, or an array of the kind without dimensions, as the road makes them of numbers. 0 for all else. */
+static int read_bound(PyObject *object, int kind, const void **bound)
 {
-    if (object == Py_None) {
-        return 1;
-    }
-    if (PyLong_Check(object)) {
-        int overflow;
-        *value = PyLong_AsLongLongAndOverflow(object, &overflow);
-        return !overflow && *value >= least_of[kind] && *value <= most_of[kind];
-    }
-    if (kind_of(object) != kind || PyArray_NDIM((PyArrayObject *)object) != 0) {
+    if (object != Py_None && (kind_of(object) != kind || PyArray_NDIM((PyArrayObject *)object) != 0)) {
         return 0;
     }
-    const void *data = PyArray_DATA((PyArrayObject *)object);
-    switch (kind) {
-    case KIND_INT64:
-        *value = *(const npy_int64 *)data;
-        break;
-    case KIND_INT32:
-        *value = *(const npy_int32 *)data;
-        break;
-    case KIND_INT16:
-        *value = *(const npy_int16 *)data;
-        break;
-    case KIND_INT8:
-        *value = *(const npy_int8 *)data;
-        break;
-    default:
-        *value = *(const npy_uint8 *)data;
-    }
+    *bound = object == Py_None ? NULL : PyArray_DATA((PyArrayObject *)object);
     return 1;
 }
 
-/* `out` may be self. */
-static PyObject *bounded(const Bound (*table)[3], PyObject *self, PyObject *low, PyObject *high, PyObject *target)
+/* `target` may be self, or None. */
+static PyObject *bounded(const Bound (*table)[3], PyObject *self, const void *low, const void *high, PyObject *target)
 {
     const int kind = kind_of(self);
-    if (kind < KIND_INT64 || kind > KIND_UINT8) {
+    PyArrayObject *x = (PyArrayObject *)self, *given = (PyArrayObject *)target;
+    if (!is_contiguous(x)) {
         return NULL;
     }
-    PyArrayObject *x = (PyArrayObject *)self, *given = target == Py_None ? NULL : (PyArrayObject *)target;
-    npy_int64 least = least_of[kind], most = most_of[kind];
-    if (!read_bound(low, kind, &least) || !read_bound(high, kind, &most) || !is_contiguous(x)) {
+    if (target != Py_None && (kind_of(target) != kind || !is_contiguous(given) || !PyArray_SAMESHAPE(given, x) || !PyArray_ISWRITEABLE(given) ||
+                              (given != x && may_overlap(given, x)))) {
         return NULL;
     }
-    if (given != NULL && given != x &&
-        (kind_of(target) != kind || !is_contiguous(given) || !PyArray_SAMESHAPE(given, x) || may_overlap(given, x))) {
-        return NULL;
-    }
-    if (given != NULL && !PyArray_ISWRITEABLE(given)) {
-        return NULL;
-    }
-    PyObject *made = given == NULL ? new_like(x) : Py_NewRef(target);
+    PyObject *made = target == Py_None ? new_like(x) : Py_NewRef(target);
     if (made == NULL) {
         return NULL;
     }
     const npy_intp n = PyArray_SIZE(x);
-    Bounding all = {table[kind][S.vectors], PyArray_BYTES(x), PyArray_BYTES((PyArrayObject *)made), PyArray_ITEMSIZE(x), least, most};
+    Bounding all = {table[kind][S.vectors], PyArray_BYTES(x), PyArray_BYTES((PyArrayObject *)made), PyArray_ITEMSIZE(x), low, high};
     PyThreadState *thread = n >= RELEASE_GIL ? PyEval_SaveThread() : NULL;
     in_parts(bound_part, &all, n, grain_of(1));
     if (thread != NULL) {
@@ -99,44 +64,55 @@ static PyObject *bounded(const Bound (*table)[3], PyObject *self, PyObject *low,
     return made;
 }
 
+static inline int is_integers(PyObject *self)
+{
+    const int kind = kind_of(self);
+    return kind >= KIND_INT64 && kind <= KIND_UINT8;
+}
+
+static PyObject *clamped(PyObject *self, PyObject *low, PyObject *high, PyObject *target)
+{
+    const int kind = kind_of(self);
+    const void *least, *most;
+    return is_integers(self) && read_bound(low, kind, &least) && read_bound(high, kind, &most) ? bounded(bounds, self, least, most, target) : NULL;
+}
+
 /* self, low, high, out */
 static PyObject *clamp_kernel(PyObject *const *args)
 {
-    return bounded(bounds, args[0], args[1], args[2], args[3]);
+    return clamped(args[0], args[1], args[2], args[3]);
 }
 
 /* self, low, out */
 static PyObject *clamp_min_kernel(PyObject *const *args)
 {
-    return bounded(bounds, args[0], args[1], Py_None, args[2]);
+    return clamped(args[0], args[1], Py_None, args[2]);
 }
 
 /* self, high, out */
 static PyObject *clamp_max_kernel(PyObject *const *args)
 {
-    return bounded(bounds, args[0], Py_None, args[1], args[2]);
+    return clamped(args[0], Py_None, args[1], args[2]);
 }
 
 /* self, out */
 static PyObject *relu_kernel(PyObject *const *args)
 {
-    PyObject *zero = PyLong_FromLong(0);
-    PyObject *made = zero == NULL ? NULL : bounded(bounds, args[0], zero, Py_None, args[1]);
-    Py_XDECREF(zero);
-    return made;
+    static const npy_int64 zero = 0; /* of every kind */
+    return is_integers(args[0]) ? bounded(bounds, args[0], &zero, NULL, args[1]) : NULL;
 }
 
 /* self, out */
 static PyObject *sign_kernel(PyObject *const *args)
 {
-    return bounded(signs, args[0], Py_None, Py_None, args[1]);
+    return is_integers(args[0]) ? bounded(signs, args[0], NULL, NULL, args[1]) : NULL;
 }
 
 const KernelEntry bound_kernels[] = {
-    {"pointwise.clamp", clamp_kernel},
+    {"kernels.clamp_Tensor", clamp_kernel},
     {"pointwise.clamp_min", clamp_min_kernel},
     {"pointwise.clamp_max", clamp_max_kernel},
-    {"pointwise.relu", relu_kernel},
+    {"kernels.relu", relu_kernel},
     {"pointwise.sign", sign_kernel},
     {NULL, NULL},
 };

@@ -1,8 +1,9 @@
 /* Loops of bounds.c over integers of type T. */
 
-TARGET static void NAME(bound)(const void *from, void *to, npy_intp n, npy_int64 low, npy_int64 high)
+/* Where a bound is NULL every number of the type is within. */
+TARGET static void NAME(bound)(const void *from, void *to, npy_intp n, const void *low, const void *high)
 {
-    const T *x = from, least = (T)low, most = (T)high;
+    const T *x = from, least = low == NULL ? LEAST : *(const T *)low, most = high == NULL ? MOST : *(const T *)high;
     T *out = to;
     for (npy_intp i = 0; i < n; i++) {
         const T raised = x[i] < least ? least : x[i];
@@ -10,7 +11,7 @@ TARGET static void NAME(bound)(const void *from, void *to, npy_intp n, npy_int64
     }
 }
 
-TARGET static void NAME(sign)(const void *from, void *to, npy_intp n, npy_int64 low, npy_int64 high)
+TARGET static void NAME(sign)(const void *from, void *to, npy_intp n, const void *low, const void *high)
 {
     (void)low;
     (void)high;

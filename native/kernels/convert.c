@@ -41,7 +41,7 @@ PyArrayObject *number_array(PyObject *number, PyArray_Descr *descr)
         double d, cd[2];
     } value;
     int type = descr->type_num, overflow = 0;
-    if (type == NPY_HALF || descr == S.descr_bfloat16) { /* by way of float32, as in PyTorch */
+    if (is_half_type(descr)) { /* by way of float32, as in PyTorch */
         PyArrayObject *wide = number_array(number, S.descr32), *made = wide == NULL ? NULL : converted(wide, descr);
         Py_XDECREF((PyObject *)wide);
         return made;

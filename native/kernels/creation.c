@@ -231,12 +231,9 @@ static PyObject *filled(PyObject *array, const Value *value)
 
 static PyObject *new_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr)
 {
-    npy_intp bytes = PyDataType_ELSIZE(descr);
-    for (int d = 0; d < ndim; d++) {
-        bytes *= dims[d];
-    }
-    if (bytes > CLEAR_UP_TO) {
-        return buffer_zeros(ndim, dims, descr);
+    const size_t bytes = bytes_of(ndim, dims, descr);
+    if (bytes > CLEAR_UP_TO) { /* of which untouched pages of the system's are not cleared again */
+        return buffer_array(ndim, dims, NULL, descr, bytes, 1);
     }
     PyObject *out = new_array(ndim, dims, descr);
     if (out != NULL) {

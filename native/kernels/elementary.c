@@ -43,7 +43,7 @@ VECTOR signed_as(__m512 magnitude, __m512 x)
         _mm512_ternarylogic_epi32(_mm512_castps_si512(magnitude), _mm512_castps_si512(x), _mm512_set1_epi32(0x7FFFFFFF), 0xE4));
 }
 
-/* 1 + e for sigmoids, and what that loses: nothing of an e whose square would be less than the least normal number, which takes many times as long. */
+/* 1 + e for sigmoids, and what that loses: nothing of an e that is UNFELT, as in vecmath.h. */
 VECTOR beside_one(__m512 e, __m512 *lost)
 {
     __m512 one = ALL(1.0f), felt = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(e, ALL(9.31322575e-10f), _CMP_NLT_UQ), e), sum = _mm512_add_ps(one, felt);

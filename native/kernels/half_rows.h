@@ -34,6 +34,15 @@ __attribute__((target("avx2,f16c"))) static void f32_to_f16(char *to, npy_intp t
 
 /* All other dtypes by way of float32, as PyTorch goes. */
 #define VIA 256 /* elements at a time */
+#define INTO_HALF(KIND, name, NARROW)                                                                                                      \
+    static void name(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                         \
+    {                                                                                                                                      \
+        float space[VIA];                                                                                                                  \
+        for (; n > 0; n -= VIA, to += VIA * to_step, from += VIA * from_step) {                                                            \
+            KIND##_to_F32((char *)space, 4, from, from_step, n < VIA ? n : VIA);                                                           \
+            NARROW(to, to_step, (const char *)space, 4, n < VIA ? n : VIA);                                                                \
+        }                                                                                                                                  \
+    }
 #define BETWEEN_F16(KIND)                                                                                                                  \
     static void F16_to_##KIND(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                \
     {                                                                                                                                      \
@@ -44,14 +53,7 @@ __attribute__((target("avx2,f16c"))) static void f32_to_f16(char *to, npy_intp t
         }                                                                                                                                  \
     }                                                                                                                                      \
                                                                                                                                            \
-    static void KIND##_to_F16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                \
-    {                                                                                                                                      \
-        float space[VIA];                                                                                                                  \
-        for (; n > 0; n -= VIA, to += VIA * to_step, from += VIA * from_step) {                                                            \
-            KIND##_to_F32((char *)space, 4, from, from_step, n < VIA ? n : VIA);                                                           \
-            f32_to_f16(to, to_step, (const char *)space, 4, n < VIA ? n : VIA);                                                            \
-        }                                                                                                                                  \
-    }
+    INTO_HALF(KIND, KIND##_to_F16, f32_to_f16)
 
 BETWEEN_F16(BOOL)
 BETWEEN_F16(U8)
@@ -181,26 +183,20 @@ WIDEST static inline __m512 of_f16(__m256i x)
 WIDEST_ROWS(b16, B16_to_F32, F32_to_B16)
 WIDEST_ROWS(f16, f16_to_f32, f32_to_f16)
 
-#define INTO_B16(KIND)                                                                                                                     \
-    static void KIND##_into_B16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                              \
-    {                                                                                                                                      \
-        const Row narrow = S.vectors > 1 ? widest_f32_to_b16 : wide_f32_to_b16;                                                            \
-        float space[VIA];                                                                                                                  \
-        for (; n > 0; n -= VIA, to += VIA * to_step, from += VIA * from_step) {                                                            \
-            KIND##_to_F32((char *)space, 4, from, from_step, n < VIA ? n : VIA);                                                           \
-            narrow(to, to_step, (const char *)space, 4, n < VIA ? n : VIA);                                                                \
-        }                                                                                                                                  \
-    }
+static void f32_to_b16(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)
+{
+    (S.vectors > 1 ? widest_f32_to_b16 : wide_f32_to_b16)(to, to_step, from, from_step, n);
+}
 
-INTO_B16(BOOL)
-INTO_B16(U8)
-INTO_B16(I8)
-INTO_B16(I16)
-INTO_B16(I32)
-INTO_B16(I64)
-INTO_B16(F64)
+INTO_HALF(BOOL, BOOL_into_B16, f32_to_b16)
+INTO_HALF(U8, U8_into_B16, f32_to_b16)
+INTO_HALF(I8, I8_into_B16, f32_to_b16)
+INTO_HALF(I16, I16_into_B16, f32_to_b16)
+INTO_HALF(I32, I32_into_B16, f32_to_b16)
+INTO_HALF(I64, I64_into_B16, f32_to_b16)
+INTO_HALF(F64, F64_into_B16, f32_to_b16)
 
-/* From float32 and bfloat16 itself there are rows above. */
-static const Row into_b16[KIND_F16] = {BOOL_into_B16, U8_into_B16, I8_into_B16, I16_into_B16, I32_into_B16, I64_into_B16, NULL, F64_into_B16, NULL};
+/* From bfloat16 itself there is nothing to convert. */
+static const Row into_b16[KIND_F16] = {BOOL_into_B16, U8_into_B16, I8_into_B16, I16_into_B16, I32_into_B16, I64_into_B16, f32_to_b16, F64_into_B16, NULL};
 
 #endif

@@ -222,7 +222,7 @@ static PyObject *backward_kernel(PyObject *const *args)
         return NULL;
     }
     PyArrayObject *scores = (PyArrayObject *)args[1];
-    PyObject *result = buffer_zeros(2, PyArray_DIMS(scores), PyArray_DESCR(scores));
+    PyObject *result = buffer_array(2, PyArray_DIMS(scores), NULL, PyArray_DESCR(scores), (size_t)PyArray_NBYTES(scores), 1);
     if (result != NULL) {
         CHOOSE(class_gradients, c.width, PyArray_DATA((PyArrayObject *)args[0]), c.reduction == NONE, c.target, c.weight, c.samples,
                c.classes, c.ignored, c.reduction == MEAN ? PyArray_DATA((PyArrayObject *)args[6]) : NULL,

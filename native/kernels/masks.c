@@ -381,11 +381,6 @@ FIND(find_double, double, )
 #define MAGNITUDE_BITS(x) ((x)&0x7fff)
 FIND(find_half, npy_uint16, MAGNITUDE_BITS)
 
-static inline int is_half(PyArray_Descr *descr)
-{
-    return descr->type_num == NPY_HALF || descr == S.descr_bfloat16;
-}
-
 static npy_intp places_of_nonzero(PyArrayObject *self, npy_int64 *places)
 {
     const void *data = PyArray_DATA(self);
@@ -397,7 +392,7 @@ static npy_intp places_of_nonzero(PyArrayObject *self, npy_int64 *places)
     if (type == NPY_DOUBLE) {
         return find_double(data, n, places);
     }
-    if (is_half(PyArray_DESCR(self))) {
+    if (is_half_type(PyArray_DESCR(self))) {
         return find_half(data, n, places);
     }
     switch (PyArray_ITEMSIZE(self)) {
@@ -421,7 +416,7 @@ static PyObject *nonzero_kernel(PyObject *const *args)
     }
     int ndim = PyArray_NDIM(self), type = PyArray_DESCR(self)->type_num;
     npy_intp n = PyArray_SIZE(self);
-    const int is_known = type <= NPY_ULONGLONG || type == NPY_FLOAT || type == NPY_DOUBLE || is_half(PyArray_DESCR(self));
+    const int is_known = type <= NPY_ULONGLONG || type == NPY_FLOAT || type == NPY_DOUBLE || is_half_type(PyArray_DESCR(self));
     if (ndim == 0 || ndim > MAX_DIMS || n == 0 || !is_known) {
         return NULL;
     }

@@ -48,15 +48,22 @@ static inline void copy_few(char *to, const char *from, npy_intp bytes)
         }                                                                                                                                  \
     }
 
-/* Small elements backwards, which plain processors have no instructions for. */
 REVERSED(reversed1, Item1)
 REVERSED(reversed2, Item2)
-#define IS_REVERSED(size) ((size) <= 2 && S.vectors > 0)
-#else
-#define IS_REVERSED(size) 0
-#define reversed1(to, from, n)
-#define reversed2(to, from, n)
 #endif
+
+/* Small elements backwards from `from` on, where the processor has instructions for that; 0 where it has not. */
+static inline int are_reversed(char *to, const char *from, npy_intp n, size_t item)
+{
+#if HAS_WIDE
+    if (item <= 2 && S.vectors > 0) {
+        (item == 1 ? reversed1 : reversed2)(to, from, n);
+        return 1;
+    }
+#endif
+    (void)to, (void)from, (void)n, (void)item;
+    return 0;
+}
 
 #define ROW(name, T)                                                                                                                       \
     static void name(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp n)                                         \
@@ -80,13 +87,7 @@ REVERSED(reversed2, Item2)
                 return;                                                                                                                    \
             }                                                                                                                              \
             if (from_step == -(npy_intp)sizeof(T)) {                                                                                       \
-                if (IS_REVERSED(sizeof(T))) {                                                                                              \
-                    if (sizeof(T) == 1) {                                                                                                  \
-                        reversed1(to, from, n);                                                                                            \
-                    }                                                                                                                      \
-                    else {                                                                                                                 \
-                        reversed2(to, from, n);                                                                                            \
-                    }                                                                                                                      \
+                if (are_reversed(to, from, n, sizeof(T))) {                                                                                \
                     return;                                                                                                                \
                 }                                                                                                                          \
                 const T *x = (const T *)from;                                                                                              \
@@ -298,14 +299,11 @@ Row row_between(PyArray_Descr *from, PyArray_Descr *to)
     if (S.vectors > 1 && target == KIND_BOOL && (source == KIND_F32 || source == KIND_F64)) {
         return source == KIND_F32 ? widest_f32_to_bool : widest_f64_to_bool;
     }
-    if (S.vectors > 0 && ((source == KIND_F32 && target == KIND_B16) || (source == KIND_B16 && target == KIND_F32))) {
-        if (S.vectors > 1) {
-            return source == KIND_F32 ? widest_f32_to_b16 : widest_b16_to_f32;
-        }
-        return source == KIND_F32 ? wide_f32_to_b16 : wide_b16_to_f32;
+    if (S.vectors > 0 && source == KIND_B16 && target == KIND_F32) {
+        return S.vectors > 1 ? widest_b16_to_f32 : wide_b16_to_f32;
     }
-    if (S.vectors > 0 && target == KIND_B16 && source < KIND_F16 && into_b16[source] != NULL) {
-        return into_b16[source];
+    if (S.vectors > 0 && target == KIND_B16 && source < KIND_F16) {
+        return source == KIND_F32 && S.vectors > 1 ? widest_f32_to_b16 : into_b16[source];
     }
     if (S.vectors > 0 && target <= KIND_I16 && (source == KIND_I32 || source == KIND_I64)) {
         return source == KIND_I32 ? narrow_I32[target] : narrow_I64[target];

@@ -124,7 +124,7 @@ static PyObject *arange(PyObject *start, PyObject *end, PyObject *step, PyObject
         /* Sums of ints, which are exact. */
         return fabs(width) * (double)n + fabs(from) <= 9007199254740992.0 ? floats(from, width, n, descr) : NULL;
     }
-    if (whole && (descr->type_num == NPY_HALF || descr == S.descr_bfloat16) && fabs(width) * (double)n + fabs(from) <= 16777216.0) {
+    if (whole && is_half_type(descr) && fabs(width) * (double)n + fabs(from) <= 16777216.0) {
         PyObject *wide = floats(from, width, n, S.descr32); /* exact there */
         PyObject *made = wide == NULL ? NULL : (PyObject *)converted((PyArrayObject *)wide, descr);
         Py_XDECREF(wide);

@@ -5,18 +5,11 @@
 #define RIGHT(type, unsigned_type, bits, x, by) ((type)((by) < 0 || (by) >= (bits) ? (x) >> ((bits) - 1) : (x) >> (by)))
 #define RIGHT_UNSIGNED(type, unsigned_type, bits, x, by) ((type)((by) >= (bits) ? 0 : (x) >> (by)))
 
-/* By one number compilers make vectors of the loop, since what is said of the number leaves it; to the left as products, which all types have. */
-#define SHIFTED_LEFT(type, unsigned_type, bits)                                                                                            \
-    if (!step) {                                                                                                                           \
-        const type one = *(const type *)by;                                                                                                \
-        const unsigned_type factor = LEFT(unsigned_type, unsigned_type, bits, 1, one);                                                     \
-        for (npy_intp i = 0; i < n; i++) {                                                                                                 \
-            ((unsigned_type *)to)[i] = (unsigned_type)(((const unsigned_type *)from)[i] * (unsigned)factor);                               \
-        }                                                                                                                                  \
-        break;                                                                                                                             \
-    }                                                                                                                                      \
-    EACH(type, unsigned_type, bits, LEFT)
+/* The same of narrow types as a product, which vectors have of them too. */
+#define LEFT_NARROW(type, unsigned_type, bits, x, by)                                                                                      \
+    ((type)((unsigned_type)(x) * (unsigned)((by) < 0 || (by) >= (bits) ? 0 : (unsigned_type)(1u << (by)))))
 
+/* By one number compilers make vectors of the loop, since what is said of the number leaves it. */
 #define SHIFTED(type, unsigned_type, bits, shift)                                                                                          \
     if (!step) {                                                                                                                           \
         const type one = *(const type *)by;                                                                                                \
@@ -25,9 +18,6 @@
         }                                                                                                                                  \
         break;                                                                                                                             \
     }                                                                                                                                      \
-    EACH(type, unsigned_type, bits, shift)
-
-#define EACH(type, unsigned_type, bits, shift)                                                                                             \
     for (npy_intp i = 0; i < n; i++) {                                                                                                     \
         ((type *)to)[i] = shift(type, unsigned_type, bits, ((const type *)from)[i], ((const type *)by)[i * step]);                         \
     }                                                                                                                                      \
@@ -68,15 +58,15 @@ static PyObject *shifted(PyObject *const *args, int left)
     case KIND_INT16 * 2:
         SHIFTED(npy_int16, npy_uint16, 16, RIGHT);
     case KIND_INT16 * 2 + 1:
-        SHIFTED_LEFT(npy_int16, npy_uint16, 16);
+        SHIFTED(npy_int16, npy_uint16, 16, LEFT_NARROW);
     case KIND_INT8 * 2:
         SHIFTED(npy_int8, npy_uint8, 8, RIGHT);
     case KIND_INT8 * 2 + 1:
-        SHIFTED_LEFT(npy_int8, npy_uint8, 8);
+        SHIFTED(npy_int8, npy_uint8, 8, LEFT_NARROW);
     case KIND_UINT8 * 2:
         SHIFTED(npy_uint8, npy_uint8, 8, RIGHT_UNSIGNED);
     default:
-        SHIFTED_LEFT(npy_uint8, npy_uint8, 8);
+        SHIFTED(npy_uint8, npy_uint8, 8, LEFT_NARROW);
     }
     return made;
 }

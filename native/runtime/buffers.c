@@ -185,28 +185,14 @@ static PyObject *array_at(void *block, size_t bytes, int ndim, const npy_intp *d
     return made;
 }
 
-PyObject *buffer_array(int ndim, const npy_intp *dims, const npy_intp *strides, PyArray_Descr *descr, size_t bytes)
+PyObject *buffer_array(int ndim, const npy_intp *dims, const npy_intp *strides, PyArray_Descr *descr, size_t bytes, int zeroed)
 {
-    void *block = in_use && is_default_handler() ? block_of(bytes, 0) : NULL;
+    void *block = bytes >= ALIGNED_FROM && in_use && is_default_handler() ? block_of(bytes, zeroed) : NULL;
     if (block != NULL) {
         return array_at(block, bytes, ndim, dims, strides, descr);
     }
     Py_INCREF(descr);
-    return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, strides, NULL, 0, NULL);
-}
-
-PyObject *buffer_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr)
-{
-    size_t bytes = (size_t)PyDataType_ELSIZE(descr);
-    for (int d = 0; d < ndim; d++) {
-        bytes *= (size_t)dims[d];
-    }
-    void *block = bytes >= ALIGNED_FROM && in_use && is_default_handler() ? block_of(bytes, 1) : NULL;
-    if (block != NULL) {
-        return array_at(block, bytes, ndim, dims, NULL, descr);
-    }
-    Py_INCREF(descr);
-    return PyArray_Zeros(ndim, dims, descr, 0);
+    return zeroed ? PyArray_Zeros(ndim, dims, descr, 0) : PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, strides, NULL, 0, NULL);
 }
 
 PyObject *buffer_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr)

@@ -25,8 +25,7 @@ INTERNAL ExtentCounts extent_counts(void);
 /* As if a period had passed: gives back what nobody used meanwhile. */
 INTERNAL void extent_age(void);
 
-/* buffers.c: an array of zeros, of which untouched pages of the system's are not cleared again; an uninitialised array like another one, of a dtype or its own. */
-INTERNAL PyObject *buffer_zeros(int ndim, const npy_intp *dims, PyArray_Descr *descr);
+/* buffers.c: an uninitialised array like another one, of a dtype or its own. */
 INTERNAL PyObject *buffer_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr);
 
 /* Lets numpy make arrays in this memory while a kernel of Python's runs, if one of its arguments is large; -1 with an exception. To be undone with `*before`. */

@@ -318,21 +318,34 @@ static inline int dense_width(PyObject *object)
     return float_width((PyArrayObject *)object);
 }
 
-/* A new array of so many bytes, at least ALIGNED_FROM, in memory of buffers.c; dense, with the strides in bytes of C's order where these are NULL. */
-INTERNAL PyObject *buffer_array(int ndim, const npy_intp *dims, const npy_intp *strides, PyArray_Descr *descr, size_t bytes);
+/* Whether a dtype is float16 or bfloat16. */
+static inline int is_half_type(const PyArray_Descr *descr)
+{
+    return descr->type_num == NPY_HALF || descr == S.descr_bfloat16;
+}
+
+/* A new array of so many bytes, from ALIGNED_FROM on in memory of buffers.c: dense, with strides in bytes or, where these are NULL, in C's order, as all
+ * zeros are. */
+INTERNAL PyObject *buffer_array(int ndim, const npy_intp *dims, const npy_intp *strides, PyArray_Descr *descr, size_t bytes, int zeroed);
 INTERNAL PyObject *empty_array(PyObject *module, PyObject *const *args, Py_ssize_t count);
 INTERNAL PyObject *keep_buffers(PyObject *module, PyObject *limit);
 INTERNAL PyObject *age_buffers(PyObject *module, PyObject *unused);
 INTERNAL int start_buffers(void);
 
-static inline PyObject *new_array(int ndim, const npy_intp *dims, PyArray_Descr *descr)
+static inline size_t bytes_of(int ndim, const npy_intp *dims, const PyArray_Descr *descr)
 {
     size_t bytes = (size_t)PyDataType_ELSIZE(descr);
     for (int d = 0; d < ndim; d++) {
         bytes *= (size_t)dims[d];
     }
+    return bytes;
+}
+
+static inline PyObject *new_array(int ndim, const npy_intp *dims, PyArray_Descr *descr)
+{
+    const size_t bytes = bytes_of(ndim, dims, descr);
     if (bytes >= ALIGNED_FROM) {
-        return buffer_array(ndim, dims, NULL, descr, bytes);
+        return buffer_array(ndim, dims, NULL, descr, bytes, 0);
     }
     Py_INCREF(descr);
     return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, NULL, NULL, 0, NULL);

@@ -119,11 +119,7 @@ PyArrayObject *empty_result(const Result *result)
     if (bytes != reach) {
         return NULL; /* not dense: Python makes these */
     }
-    if (bytes >= ALIGNED_FROM) {
-        return (PyArrayObject *)buffer_array(result->ndim, result->dims, result->strides, result->descr, (size_t)bytes);
-    }
-    Py_INCREF(result->descr);
-    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, result->ndim, result->dims, result->strides, NULL, 0, NULL);
+    return (PyArrayObject *)buffer_array(result->ndim, result->dims, result->strides, result->descr, (size_t)bytes, 0);
 }
 
 static int has_shape(PyArrayObject *array, const Result *result)
@@ -388,7 +384,7 @@ static int has_half(const Path *path, const Bound *bound)
 {
     for (int i = 0; i < path->params; i++) {
         PyArrayObject *array = path->casts[i] && is_plain(bound->value[i]) ? array_of(bound->value[i]) : NULL;
-        if (array != NULL && (PyArray_TYPE(array) == NPY_HALF || PyArray_DESCR(array) == S.descr_bfloat16)) {
+        if (array != NULL && is_half_type(PyArray_DESCR(array))) {
             return 1;
         }
     }

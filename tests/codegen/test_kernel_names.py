@@ -78,9 +78,20 @@ def test_names_that_agree(kernels: Path) -> None:
 def test_a_name_in_c_that_python_has_not(kernels: Path) -> None:
     _replace(kernels / "native/kernels/sum.c", "reduction.fast_sum", "reduction.fast_sun")
     assert _found(kernels) == [
-        "native/kernels/sum.c:5:6: reduction.fast_sun: no kernel of this name in Python is decorated with @kernel, or of a fast path; "
+        "native/kernels/sum.c:5:6: reduction.fast_sun: no kernel of this name in Python is decorated with @kernel, of a fast path, or made of a block; "
         "did you mean 'reduction.fast_sum'?"
     ]
+
+
+def test_a_kernel_that_is_made_of_a_block(kernels: Path) -> None:
+    block = "- func: ramp(Tensor self) -> Tensor\n  variants: [function]\n  meta: elementwise(self)\n  grad: none\n  block: self * 2 + 1\n"
+    (kernels / "schema/ops/g.yaml").write_text(block)
+    table = kernels / "native/kernels/sum.c"
+    _replace(table, "    {NULL, NULL},", '    {"kernels.ramp", ramp_kernel},\n    {NULL, NULL},')
+    assert _found(kernels) == []
+    _replace(table, "kernels.ramp", "kernels.lamp")
+    (found,) = _found(kernels)
+    assert "did you mean 'kernels.ramp'?" in found
 
 
 def test_a_function_that_is_not_decorated(kernels: Path) -> None:

@@ -136,7 +136,6 @@ _BY_HAND = {
     "det",
     "slogdet",
     "eigh",
-    "clamp",
     "clamp_max",
     "clamp_min",
     "layer_norm",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import os
 import warnings
 from collections.abc import Callable
@@ -185,10 +186,11 @@ def kernel(function: Callable) -> Callable:
     name = _name(function)
     if name not in _KERNELS:
         return function
-    code = function.__code__
+    written: Any = inspect.unwrap(function)
+    code = written.__code__
     names = code.co_varnames[: code.co_argcount]
     return _dressed(
-        extension.Kernel(name, function, function.__defaults__ or (), len(names), names[-1] == "out"), function
+        extension.Kernel(name, function, written.__defaults__ or (), len(names), names[-1] == "out"), function
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...._dispatch.native import kernel
 from ...._dtype import float_limits
-from .blocked import chosen, few_passes
+from .blocked import chosen
 from .elements import fused, rint
 
 Array = np.ndarray
@@ -139,20 +139,6 @@ def round_decimals(self: Array, decimals: int, out: Out = None) -> Array:
     return np.multiply(np.rint(self / scale), scale, out)
 
 
-@few_passes
-def _clamped(self: Array, low: Any, high: Any, out: Out = None) -> Array:
-    if low is None:
-        return np.minimum(high, self, out=out)
-    larger = np.maximum(low, self, out=out)
-    return larger if high is None else np.minimum(high, larger, out=out)
-
-
-@kernel
-def clamp(self: Array, low: Any, high: Any, out: Out = None) -> Array:
-    """The nearest element from `low` to `high`, of which one may be None; `high` where they are the other way round."""
-    return _clamped(self, low, high, out=out)
-
-
 @kernel
 def clamp_min(self: Array, low: Any, out: Out = None) -> Array:
     return np.maximum(self, low, out=out)
@@ -161,11 +147,6 @@ def clamp_min(self: Array, low: Any, out: Out = None) -> Array:
 @kernel
 def clamp_max(self: Array, high: Any, out: Out = None) -> Array:
     return np.minimum(self, high, out=out)
-
-
-@kernel
-def relu(self: Array, out: Out = None) -> Array:
-    return np.maximum(0, self, out=out)
 
 
 @kernel
