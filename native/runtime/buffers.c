@@ -195,14 +195,39 @@ PyObject *buffer_array(int ndim, const npy_intp *dims, const npy_intp *strides, 
     return zeroed ? PyArray_Zeros(ndim, dims, descr, 0) : PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, strides, NULL, 0, NULL);
 }
 
+/* The strides, of elements of `item` bytes, of an array that lies densely in the order of another; 0 where that is not dense, or may be said in two ways. */
+static int dense_strides(PyArrayObject *like, npy_intp item, npy_intp *strides)
+{
+    const int ndim = PyArray_NDIM(like);
+    npy_intp expected = PyArray_ITEMSIZE(like), step = item;
+    for (int found = 0; found < ndim; found++) {
+        int d = 0;
+        while (d < ndim && PyArray_STRIDE(like, d) != expected) {
+            d++;
+        }
+        if (d == ndim || PyArray_DIM(like, d) < 2) {
+            return 0;
+        }
+        strides[d] = step;
+        step *= PyArray_DIM(like, d);
+        expected *= PyArray_DIM(like, d);
+    }
+    return 1;
+}
+
 PyObject *buffer_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr)
 {
-    descr = (PyArray_Descr *)Py_NewRef((PyObject *)(descr == NULL ? PyArray_DESCR(like) : descr));
+    descr = descr == NULL ? PyArray_DESCR(like) : descr;
+    npy_intp strides[NPY_MAXDIMS];
+    const size_t bytes = bytes_of(PyArray_NDIM(like), PyArray_DIMS(like), descr);
+    if (bytes >= ALIGNED_FROM && order == NPY_KEEPORDER && dense_strides(like, PyDataType_ELSIZE(descr), strides)) {
+        return buffer_array(PyArray_NDIM(like), PyArray_DIMS(like), strides, descr, bytes, 0);
+    }
     PyObject *before = NULL;
-    if (PyArray_SIZE(like) * PyDataType_ELSIZE(descr) >= ALIGNED_FROM && enter(&before) < 0) {
-        Py_DECREF(descr);
+    if (bytes >= ALIGNED_FROM && enter(&before) < 0) {
         return NULL;
     }
+    Py_INCREF(descr);
     PyObject *made = PyArray_NewLikeArray(like, order, descr, 0);
     if (before != NULL && leave(before) < 0) {
         Py_CLEAR(made);

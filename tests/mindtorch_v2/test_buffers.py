@@ -17,6 +17,7 @@ from numpy._core.multiarray import get_handler_name
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import _memory
+from mindtorch_v2._backends.cpu.ops import conversion
 from mindtorch_v2._dispatch import native
 
 MIB = 2**20
@@ -134,6 +135,27 @@ def test_smaller_results_begin_at_a_cache_line():
             assert one.data_ptr() % 64 == 0, name
             assert get_handler_name(owner) == OURS and owner.flags.owndata and owner.flags.writeable, name
     assert get_handler_name() == "default_allocator"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int16])
+def test_copies_have_the_order_that_numpy_gives_them(dtype):
+    """Of dense arrays, and of such as overlap, are spread, go backwards or have dimensions of one element."""
+    base = np.arange(1200, dtype=np.float32).reshape(2, 3, 4, 50)
+    strided = np.lib.stride_tricks.as_strided
+    for x in (
+        base.transpose(3, 0, 2, 1),
+        base.transpose(1, 3, 0, 2),
+        base[:, :1].transpose(3, 2, 1, 0),
+        base[..., ::2].transpose(3, 1, 0, 2),
+        base[::-1].transpose(3, 2, 1, 0),
+        np.broadcast_to(base, (2, *base.shape)).transpose(4, 0, 1, 3, 2),
+        strided(base, (2, 2, 2, 60), (12, 12, 4, 32)),
+        strided(base, (300, 2, 2), (4, 4, 1200)),
+    ):
+        found, wanted = conversion.to_copy(x, dtype), conversion.to_copy.__wrapped__(x, dtype)
+        assert found.strides == wanted.strides
+        assert found.dtype == wanted.dtype
+        assert np.array_equal(found, wanted)
 
 
 def test_smaller_results_are_traced_and_freed():
@@ -398,6 +420,7 @@ import resource
 import numpy as np
 import mindtorch_v2
 from mindtorch_v2 import _memory
+from mindtorch_v2._backends.cpu.ops import conversion
 from mindtorch_v2._dispatch import native
 with open("/proc/self/statm") as file:
     there = int(file.read().split()[0]) * resource.getpagesize()
